@@ -1,0 +1,1 @@
+"""voirdire examines an LLM judge before anyone trusts its verdict."""

@@ -1,0 +1,1 @@
+"""Audits: a table of verdicts in, findings out; nobody is asked."""

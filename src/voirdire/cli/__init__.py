@@ -1,0 +1,1 @@
+"""The command line: one file per command; the only room that prints, reads the environment or exits."""

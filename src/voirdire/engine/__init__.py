@@ -1,0 +1,1 @@
+"""The engine: plan, ask, remember, conclude, and check itself on planted judges."""

@@ -1,0 +1,1 @@
+"""Foreign files to items and verdicts, one file per format."""

@@ -1,0 +1,80 @@
+"""Every line we draw, with its reason. Declared before a run; printed beside what it decides."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where a shift starts to count, in the unit of `quantity`.
+
+    `leak`: an estimate at least this far from `null` counts as a leak (if the test also rejects).
+    `margin`: the 90 % interval must lie inside `null` +- margin to conclude that the rule holds;
+    None: without a margin nothing can be said to hold.
+    """
+
+    quantity: str
+    null: float
+    leak: float
+    margin: float | None
+    reason: str
+
+
+CONFIDENCE = 0.95
+"""Level of every interval we display: the field's habit."""
+
+EQUIVALENCE_LEVEL = 0.90
+"""Level of the interval that must lie inside the margin: 1 - 2 alpha, two one-sided tests at 5 %."""
+
+ALPHA = 0.05
+"""Family-wise error of the `leaks` rulings of one judge on one page, after Holm."""
+
+REPEATS = 10
+"""Repeats of each version by default: the outcome protocol's, and enough for P of 0.15 to be rejected."""
+
+IDENTICAL_TO_STOP = 3
+"""Identical raw answers after which a judge that is deterministic by its settings is not asked again."""
+
+CASES_FOR_GENERAL = 8
+"""Fewer cases than this say nothing about the judge in general: a sign-flip test on 7 or more units is the
+first that can reject at 0.05 after a correction for a handful of contrasts (2 / 2**8 = 0.008)."""
+
+RULE_SHARE = 0.8
+"""Share of a judge's answers about its own rule that must agree, across both wordings, for it to count."""
+
+LABEL_MASS_FLAG = 0.5
+"""Below this share of its probability on the offered labels, a judge wanted to say something else: flagged."""
+
+MISSING_GAP = 0.05
+"""Arms of a contrast whose missing shares differ by more than this are flagged, and bounded."""
+
+OUTCOME = Line(
+    quantity="P(superiority) of the harm version",
+    null=0.5,
+    leak=0.30,
+    margin=0.30,
+    reason="the outcome protocol's lines at 0.20 and 0.80, so that ten repeats can reach either ruling",
+)
+
+CONTROL = Line(
+    quantity="P(superiority) of the control version",
+    null=0.5,
+    leak=0.30,
+    margin=0.30,
+    reason="a control must move at least as far as a leak would have to",
+)
+
+POSITION = Line(
+    quantity="first-slot advantage",
+    null=0.0,
+    leak=0.10,
+    margin=0.10,
+    reason="ten points between the slots change the order of models that people report as different",
+)
+
+POSITION_CONTROL = Line(
+    quantity="win share lost by a response that was replaced",
+    null=0.0,
+    leak=0.10,
+    margin=0.10,
+    reason="a judge that reads must notice an answer to another question at least as much as a slot",
+)

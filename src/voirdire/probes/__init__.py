@@ -1,0 +1,1 @@
+"""Probes: one small declarative file each, ending in PROBE."""

@@ -1,0 +1,1 @@
+"""Findings to JSON, and JSON to one self-contained page."""

@@ -1,0 +1,1 @@
+"""Studies: recipes of items, probes and audits, one file each."""
