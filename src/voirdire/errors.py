@@ -47,10 +47,14 @@ class TryAgain(JudgeError):
     """One attempt failed in a way that may heal. `after`: seconds the server asked us to wait; None: it did not say.
 
     Raised by a backend, caught by the engine's pace; `reason` becomes the verdict's reason if it never heals.
+    `maybe_paid`: the server may have answered and charged for it, though no answer arrived.
     """
 
-    def __init__(self, reason: str, *, after: float | None = None, slow_down: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, after: float | None = None, slow_down: bool = False, maybe_paid: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.after = after
         self.slow_down = slow_down
+        self.maybe_paid = maybe_paid

@@ -35,8 +35,8 @@ IDENTICAL_TO_STOP = 3
 """Identical raw answers after which a judge that is deterministic by its settings is not asked again."""
 
 CASES_FOR_GENERAL = 8
-"""Fewer cases than this say nothing about the judge in general: a sign-flip test on 7 or more units is the
-first that can reject at 0.05 after a correction for a handful of contrasts (2 / 2**8 = 0.008)."""
+"""Fewer cases than this say nothing about the judge in general: with eight, the smallest p-value of a two-sided
+sign-flip test is 2 / 2**8 = 0.008, which still rejects after a correction for a handful of contrasts."""
 
 RULE_SHARE = 0.8
 """Share of a judge's answers about its own rule that must agree, across both wordings, for it to count."""
@@ -63,6 +63,14 @@ CONTROL = Line(
     reason="a control must move at least as far as a leak would have to",
 )
 
+DAMAGE = Line(
+    quantity="P(superiority) of DAMAGE in the harm version",
+    null=0.5,
+    leak=0.30,
+    margin=0.30,
+    reason="who read the outcome must see more damage in the harm version, as clearly as a leak would show",
+)
+
 POSITION = Line(
     quantity="first-slot advantage",
     null=0.0,
@@ -77,4 +85,12 @@ POSITION_CONTROL = Line(
     leak=0.10,
     margin=0.10,
     reason="a judge that reads must notice an answer to another question at least as much as a slot",
+)
+
+BETTER = Line(
+    quantity="win share of the better response less that of the other",
+    null=0.0,
+    leak=0.10,
+    margin=0.10,
+    reason="a judge that reads must favour the response known to be better at least as much as a slot",
 )

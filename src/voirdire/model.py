@@ -168,14 +168,52 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True)
+class Check:
+    """Another question of the same answers that must move between base and variant, or `holds` is not said.
+
+    It shows that the judge read what was changed: DAMAGE must rise when the outcome is harm.
+    """
+
+    question: str
+    expect: Expectation
+    line: Line
+    measure: Measure = number_of
+
+
+@dataclass(frozen=True)
+class Side:
+    """One version of one item with the answers it got: per repeat, one verdict per question."""
+
+    item: Item
+    answers: Sequence[Sequence[Verdict]]
+
+    def on(self, question: str) -> list[Verdict]:
+        """Return the verdicts on one question, in the order of the repeats."""
+        return [verdict for answer in self.answers for verdict in answer if verdict.question_id == question]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All four versions of one item with their answers."""
+
+    item: Item
+    base: Side
+    variant: Side
+    control_base: Side
+    control_variant: Side
+
+
+@dataclass(frozen=True)
 class Probe:
     """A rule, one edit of one part, what a judge without the fault does, and a control that must move.
 
-    `edit` makes the variant from the item; the item itself is the base. `question` names the question of the
-    judge whose verdict is compared (None: its only one). `measure` turns a verdict into the number compared,
-    in the unit of `line.quantity`. `reads`: parts the judge's prompt must hold for the probe to mean anything.
-    `unit` REPEAT gives a ruling per case from its repeats and one about the judge in general from the cases;
-    ITEM gives one ruling from the items. `repeats`: how often each version is asked by default.
+    `edit` makes the variant from the base; the base is the item itself, or `prepare(item)`. `question` names the
+    question whose verdict is compared; `measure` turns that verdict into the number compared, in the unit of
+    `line.quantity`. `reads`: parts that the judge's prompt must show for the probe to mean anything. `rule` is put
+    to the judge as a yes-no question whose yes permits the shift, `rule_negated` as one whose no permits it.
+    `unit` REPEAT gives a ruling per case from its repeats and one about the judge from the cases; ITEM gives one
+    ruling from the items. `repeats`: how often each version is asked by default. `messages` and `questions` are
+    what a judge without a prompt of its own is asked. `describe` may add blocks made from all trials.
     """
 
     name: str
@@ -187,15 +225,21 @@ class Probe:
     control: Control
     reads: tuple[str, ...]
     line: Line
+    question: str
+    messages: tuple[Message, ...]
+    questions: tuple[Question, ...]
     references: tuple[str, ...]
+    prepare: Edit | None = None
     unit: Unit = Unit.ITEM
-    question: str | None = None
     measure: Measure = number_of
+    check: Check | None = None
     repeats: int = 1
+    describe: Callable[[Sequence[Trial]], tuple[Block, ...]] | None = None
 
     def contrast(self, item: Item) -> Contrast:
-        """Return the item and its edited version; DataError where they differ elsewhere too."""
-        return Contrast(base=item, variant=self.edit(item), part=self.part)
+        """Return the base and its edited version; DataError where they differ elsewhere too."""
+        base = self.prepare(item) if self.prepare else item
+        return Contrast(base=base, variant=self.edit(base), part=self.part)
 
     def control_contrast(self, item: Item) -> Contrast:
         """Return the control's two versions of the item."""
@@ -479,7 +523,8 @@ class Measurement:
 
     `subject`: a case's id, or 'judge' for the judge in general. `check`: a further estimate that must be shown to
     move before `holds` may be said (the outcome was read), with `check_line`.
-    `settles`: sentence on what would settle it, used when unresolved.
+    `withheld`: why no ruling is given whatever the numbers (too few cases). `settles`: sentence on what would
+    settle it, used when unresolved.
     """
 
     probe: str
@@ -493,7 +538,8 @@ class Measurement:
     control_expect: Expectation = Expectation.LOWER
     check: Estimate | None = None
     check_line: Line | None = None
-    deterministic: bool = False
+    check_expect: Expectation = Expectation.HIGHER
+    withheld: str = ""
     settles: str = ""
     rule: StatedRule | None = None
     flags: tuple[str, ...] = ()

@@ -4,24 +4,29 @@ Another package adds to a room through an entry point of the group `voirdire.pro
 so on. Listing imports nothing; a thing is imported when it is used.
 """
 
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from importlib.resources import files
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from voirdire.errors import UsageError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 ROOMS = ("probes", "audits", "remedies", "judges", "importers", "readers", "studies", "cli")
+
+HOUSE = os.path.dirname(__file__)
 
 
 def names(room: str) -> list[str]:
-    """Return the sorted public names in a room, ours and those of other packages."""
-    own = {
-        entry.name.removesuffix(".py")
-        for entry in files(f"voirdire.{room}").iterdir()
-        if entry.name.endswith(".py") and not entry.name.startswith("_")
-    }
-    return sorted(own | set(_foreign(room)))
+    """Return the sorted public names in a room, ours and those of other packages; [] where there is no such room."""
+    return sorted(_own(room) | set(_foreign(room)))
 
 
 def load(room: str, name: str) -> ModuleType:
@@ -30,7 +35,7 @@ def load(room: str, name: str) -> ModuleType:
     if name in foreign:
         loaded: ModuleType = foreign[name].load()
         return loaded
-    if name not in names(room):
+    if name not in _own(room):
         raise UsageError(
             f"there is no {room.removesuffix('s')} '{name}'",
             hint=f"choose one of: {', '.join(names(room))}",
@@ -39,9 +44,57 @@ def load(room: str, name: str) -> ModuleType:
 
 
 def summary(room: str, name: str) -> str:
-    """Return the first line of the module's docstring, without its full stop."""
-    return (load(room, name).__doc__ or "").strip().splitlines()[0].rstrip(".")
+    """Return the first line of the module's docstring, without its full stop. Ours is read, not imported."""
+    if name in _own(room) and name not in _foreign(room):
+        with open(os.path.join(HOUSE, room, f"{name}.py"), encoding="utf-8") as file:
+            first = file.readline()
+        first = first.strip().removeprefix('"""').removesuffix('"""')
+    else:
+        first = (load(room, name).__doc__ or "").strip().partition("\n")[0]
+    return first.rstrip(".")
+
+
+def _own(room: str) -> set[str]:
+    folder = os.path.join(HOUSE, room)
+    entries = os.listdir(folder) if os.path.isdir(folder) else []
+    return {
+        entry.removesuffix(".py") for entry in entries if entry.endswith(".py") and not entry.startswith("_")
+    }
 
 
 def _foreign(room: str) -> dict[str, EntryPoint]:
+    if room not in _groups_of_others():
+        return {}
+    from importlib.metadata import entry_points
+
     return {entry.name: entry for entry in entry_points(group=f"voirdire.{room}")}
+
+
+@cache
+def _groups_of_others() -> frozenset[str]:
+    """Return the rooms that some installed package adds to.
+
+    The files are looked through by hand because `importlib.metadata` alone costs 0.08 s to import, as much as the
+    whole of `voirdire --help`; it is used only once there is something to find.
+    """
+    found = {room for text in _entry_point_files() for room in ROOMS if f"[voirdire.{room}]" in text}
+    return frozenset(found)
+
+
+def _entry_point_files() -> Iterator[str]:
+    for folder in sys.path:
+        try:
+            entries = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.endswith((".dist-info", ".egg-info")):
+                yield _text_of(os.path.join(folder, entry, "entry_points.txt"))
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -6,6 +6,8 @@ Backends differ in how a request is sent; all else is the same for all of them a
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from types import ModuleType
 from typing import Protocol
 
 from voirdire import plugins
@@ -18,6 +20,7 @@ from voirdire.model import (
     Item,
     Judge,
     Pace,
+    ReaderSpec,
     Reading,
     Request,
     Verdict,
@@ -63,7 +66,7 @@ class PromptedJudge:
     asking: Asking
     remedies: tuple[Mapping[str, object], ...] = ()
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         """Hash of backend, prompt, questions, reader and remedies."""
         return Identity(
@@ -110,7 +113,7 @@ class PromptedJudge:
         readings = (
             {question.id: Reading(None, answer.missing_because) for question in questions}
             if answer.missing_because
-            else read_answer(answer.raw, self.asking)
+            else read_answer(answer.raw, _form_of(answer, self.asking))
         )
         fingerprint = self.identity.fingerprint
         return tuple(
@@ -123,11 +126,34 @@ class PromptedJudge:
         await self.backend.close()
 
 
+TYPED_ANSWER: Mapping[str, object] = {"form": "typed"}
+"""What a backend puts into `Answer.extra` when it returns values in the `typed` form to a question asked in text."""
+
+
 def read_answer(raw: str, asking: Asking) -> Mapping[str, Reading]:
     """Return a Reading for every question, from the reader that the asking names."""
-    reader = plugins.load("readers", asking.reader.name)
+    reader = reader_named(asking.reader.name)
     readings: Mapping[str, Reading] = reader.read(raw, asking.questions, asking.reader.options)
     return readings
+
+
+@cache
+def reader_named(name: str) -> ModuleType:
+    """Return the reader's module; UsageError where there is none. Looked up once: reading is done per answer."""
+    return plugins.load("readers", name)
+
+
+def check_reader(asking: Asking) -> None:
+    """Raise UsageError where the reader does not exist, or cannot read these questions with its options."""
+    reader = reader_named(asking.reader.name)
+    if hasattr(reader, "check"):
+        reader.check(asking.questions, asking.reader.options)
+
+
+def _form_of(answer: Answer, asking: Asking) -> Asking:
+    if answer.extra.get("form") == "typed" and asking.reader.name != "typed":
+        return replace(asking, reader=ReaderSpec("typed"))
+    return asking
 
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")

@@ -1,0 +1,169 @@
+"""Shows how far a run is: a live line on a terminal, one plain line a minute elsewhere.
+
+Both tell calls done, failed and taken from the ledger, the rate and the time left, on standard error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+    from voirdire.engine.progress import Progress
+
+SECONDS_BETWEEN_LINES = 60.0
+SECONDS_BETWEEN_DRAWINGS = 0.1
+
+Clock = Callable[[], float]
+
+
+@dataclass
+class Counts:
+    """Calls of one batch by how they ended; `began` is when it started, in seconds of some clock."""
+
+    total: int
+    began: float
+    answered: int = 0
+    cached: int = 0
+    failed: int = 0
+    unreadable: int = 0
+    money: float | None = None
+
+    @property
+    def done(self) -> int:
+        """Calls that ended, in whichever way."""
+        return self.answered + self.cached + self.failed
+
+    def add(self, *, answered: int, cached: int, failed: int, unreadable: int, money: float | None) -> None:
+        """Count calls that ended."""
+        self.answered += answered
+        self.cached += cached
+        self.failed += failed
+        self.unreadable += unreadable
+        if money is not None:
+            self.money = (self.money or 0.0) + money
+
+    def rate(self, now: float) -> float | None:
+        """Return calls that were really made, per second; None where there is none yet."""
+        made = self.answered + self.failed
+        elapsed = now - self.began
+        return made / elapsed if made and elapsed > 0 else None
+
+
+def progress_on(stream: TextIO, clock: Clock = time.monotonic) -> Progress:
+    """Return the Progress that suits `stream`: live where it is a terminal, else a line a minute."""
+    return LiveProgress(stream, clock) if stream.isatty() else LineProgress(stream, clock)
+
+
+def described(counts: Counts, now: float) -> str:
+    """Return where a batch stands, in one line."""
+    rate = counts.rate(now)
+    pieces = [
+        f"{counts.done:,} of {counts.total:,} calls",
+        f"{counts.cached:,} from the ledger" if counts.cached else "",
+        f"{counts.failed:,} failed" if counts.failed else "",
+        f"{counts.unreadable:,} unreadable" if counts.unreadable else "",
+        f"${counts.money:,.2f}" if counts.money is not None else "",
+        f"{rate:,.1f}/s" if rate else "",
+        f"{duration((counts.total - counts.done) / rate)} left"
+        if rate and counts.done < counts.total
+        else "",
+    ]
+    return ", ".join(piece for piece in pieces if piece)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person says it: '40 s', '3 min', '2 h 5 min'."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+class LineProgress:
+    """One line a minute, and none for a batch that is over before."""
+
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._said = clock()
+        self._counts = Counts(total=0, began=self._said)
+
+    def started(self, total: int) -> None:
+        """Begin to count; the minute runs on from the batch before, so that short batches stay silent together."""
+        self._counts = Counts(total=total, began=self._clock())
+
+    def advanced(
+        self,
+        *,
+        answered: int = 0,
+        cached: int = 0,
+        failed: int = 0,
+        unreadable: int = 0,
+        money: float | None = None,
+    ) -> None:
+        """Count, and say a line where the last one is a minute old."""
+        self._counts.add(answered=answered, cached=cached, failed=failed, unreadable=unreadable, money=money)
+        now = self._clock()
+        if now - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = now
+            print(f"voirdire: {described(self._counts, now)}", file=self._stream, flush=True)
+
+    def finished(self) -> None:
+        """Say nothing: the result follows."""
+
+
+class LiveProgress:
+    """A bar and a line that is redrawn in place; gone when the batch is over."""
+
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._drawn = clock()
+        self._counts = Counts(total=0, began=self._drawn)
+        self._shown: RichProgress | None = None
+
+    def started(self, total: int) -> None:
+        """Draw an empty bar."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.finished()
+        self._counts = Counts(total=total, began=self._clock())
+        self._shown = Progress(
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}", markup=False),
+            console=Console(file=self._stream),
+            transient=True,
+        )
+        self._shown.add_task(described(self._counts, self._clock()), total=total)
+        self._shown.start()
+
+    def advanced(
+        self,
+        *,
+        answered: int = 0,
+        cached: int = 0,
+        failed: int = 0,
+        unreadable: int = 0,
+        money: float | None = None,
+    ) -> None:
+        """Count and redraw."""
+        self._counts.add(answered=answered, cached=cached, failed=failed, unreadable=unreadable, money=money)
+        now = self._clock()
+        if self._shown is not None and now - self._drawn >= SECONDS_BETWEEN_DRAWINGS:
+            self._drawn = now
+            text = described(self._counts, now)
+            self._shown.update(self._shown.task_ids[0], completed=self._counts.done, description=text)
+
+    def finished(self) -> None:
+        """Take the bar away."""
+        if self._shown is not None:
+            self._shown.stop()
+            self._shown = None

@@ -1,0 +1,184 @@
+"""What every judging command does: open the judge, say what it will take, ask, write the page, return the code.
+
+with session(settings) as run:
+    judge = run.open(text)
+    if not run.proceed(calls):
+        return FINE
+    return run.finish(run.wait(examine(judge, run.asker)))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import textwrap
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from voirdire.cli._main import COLUMNS, FINE, INCOMPLETE, harmless
+from voirdire.cli._options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_LEDGER,
+    DEFAULT_OUT,
+    DEFAULT_SEED,
+    DEFAULT_TIMEOUT,
+)
+from voirdire.cli._progress import duration, progress_on
+
+if TYPE_CHECKING:
+    from voirdire.engine.ask import Asker
+    from voirdire.engine.plan import Call, Forecast
+    from voirdire.model import Asking, Cost, Examination, Finding, Judge
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the shared options say. `repeats`, `max_calls`, `max_cost` None: the probe's own number, no limit."""
+
+    out: Path = DEFAULT_OUT
+    ledger: Path = DEFAULT_LEDGER
+    repeats: int | None = None
+    seed: int = DEFAULT_SEED
+    max_calls: int | None = None
+    max_cost: float | None = None
+    concurrency: int = DEFAULT_CONCURRENCY
+    timeout: float = DEFAULT_TIMEOUT
+    dry_run: bool = False
+    as_json: bool = False
+
+
+@dataclass
+class Session:
+    """One command's run: an asker with its ledger, and one event loop for all that is awaited."""
+
+    settings: Settings
+    asker: Asker
+    runner: asyncio.Runner
+    opened: list[Judge] = field(default_factory=list)
+
+    def open(self, text: str, asking: Asking | None = None) -> Judge:
+        """Open the judge that an address or a judge file names; closed when the session ends."""
+        from voirdire.judges import open_judge, read_spec
+
+        judge: Judge = open_judge(read_spec(text), asking)
+        self.opened.append(judge)
+        return judge
+
+    def proceed(self, calls: Sequence[Call]) -> bool:
+        """Print what the calls will take; False where `--dry-run` ends the command here."""
+        forecast = self.asker.forecast(calls)
+        if self.settings.dry_run and self.settings.as_json:
+            print(json.dumps(asdict(forecast)))
+        else:
+            self.say(forecast_text(forecast))
+        return not self.settings.dry_run
+
+    def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run asynchronous work to its end."""
+        return self.runner.run(work)
+
+    def say(self, text: str) -> None:
+        """Print for a person: on standard output, which `--json` keeps for JSON alone."""
+        print(harmless(text), file=sys.stderr if self.settings.as_json else sys.stdout, flush=True)
+
+    def finish(self, examination: Examination) -> int:
+        """Write findings.json and the page, print what was found, return the exit code."""
+        from voirdire.report.findings_file import to_text
+        from voirdire.report.write import write
+
+        page = write(examination, self.settings.out)
+        if self.settings.as_json:
+            print(to_text(examination).rstrip("\n"))
+        self.say(found_text(examination))
+        self.say(f"report: {page}")
+        return FINE if examination.account.partial is None else INCOMPLETE
+
+
+@contextmanager
+def session(settings: Settings) -> Iterator[Session]:
+    """Open the ledger and an asker; at the end close every judge that was opened, whatever happened."""
+    from voirdire.engine.ask import Asker
+    from voirdire.engine.budget import Budget
+    from voirdire.engine.ledger import Ledger
+    from voirdire.engine.pace import AdaptivePace
+
+    with Ledger(settings.ledger) as ledger, asyncio.Runner() as runner:
+        asker = Asker(
+            ledger=ledger,
+            pace=AdaptivePace(concurrency=settings.concurrency, timeout=settings.timeout),
+            budget=Budget(max_calls=settings.max_calls, max_cost=settings.max_cost),
+            progress=progress_on(sys.stderr),
+        )
+        running = Session(settings=settings, asker=asker, runner=runner)
+        try:
+            yield running
+        finally:
+            runner.run(_close(running.opened))
+
+
+async def _close(judges: Sequence[Judge]) -> None:
+    for judge in judges:
+        await judge.close()
+
+
+# --- what is said -----------------------------------------------------------------------------------
+
+
+def forecast_text(forecast: Forecast) -> str:
+    """Return what a batch will take: calls, tokens, money and time, each with its worst case or what is not known."""
+    known = f", {forecast.cached:,} of them in the ledger already" if forecast.cached else ""
+    long = f", {forecast.too_long:,} too long to be sent" if forecast.too_long else ""
+    lines = [f"plan: {_calls(forecast.calls)}{known}{long}, {forecast.to_ask:,} to ask"]
+    if forecast.to_ask:
+        lines += [
+            f"      {_tokens(forecast.expected)} expected, {_tokens(forecast.worst)} at worst",
+            f"      {_money(forecast.expected, forecast.worst)}; {_time(forecast.seconds)}",
+        ]
+    return "\n".join(lines)
+
+
+def found_text(examination: Examination) -> str:
+    """Return every finding's ruling and sentence, then what is incomplete."""
+    lines = [_found_line(finding) for finding in examination.findings]
+    partial = examination.account.partial
+    if partial is not None:
+        lines.append(f"partial: {partial}. What came in is kept; the same command goes on from there.")
+    return "\n".join(lines)
+
+
+def _found_line(finding: Finding) -> str:
+    ruling = finding.ruling.value if finding.ruling else ""
+    lead = f"{ruling:<11} "
+    indent = " " * len(lead)
+    return "\n".join(textwrap.wrap(finding.sentence, COLUMNS, initial_indent=lead, subsequent_indent=indent))
+
+
+def _calls(n: int) -> str:
+    return f"{n:,} call" if n == 1 else f"{n:,} calls"
+
+
+def _tokens(cost: Cost) -> str:
+    return f"{cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
+
+
+def _money(expected: Cost, worst: Cost) -> str:
+    if worst.money is None:
+        return "no price known"
+    if worst.money == 0:
+        return "free"
+    usual = worst.money if expected.money is None else expected.money
+    return f"about {_dollars(usual)}, {_dollars(worst.money)} at worst"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.1 else f"${amount:.2g}"
+
+
+def _time(seconds: float | None) -> str:
+    return "time not known before the first answers" if seconds is None else f"about {duration(seconds)}"

@@ -1,0 +1,40 @@
+"""What would settle an open finding, given the present estimate: how many more repeats, cases or items."""
+
+from voirdire.lines import CASES_FOR_GENERAL, Line
+from voirdire.model import Estimate
+from voirdire.stats.equivalence import settling
+
+
+def settle(estimate: Estimate, line: Line, *, unit: str, least: int = 1) -> str:
+    """Return the sentence on how many further units would settle it if the estimate stayed where it is.
+
+    `least`: units below which no ruling is given anyway.
+    """
+    if estimate.exact:
+        return "More cases would tell, never more repeats: the judge is deterministic."
+    have = estimate.n
+    if have < least:
+        return f"{least - have} further {unit} at least, since fewer than {least} allow no ruling."
+    if estimate.value is None:
+        return f"Readable answers: none could be read from {sum(estimate.asked.values())} asked."
+    further = settling(estimate, line).further
+    if further is None:
+        return f"No number of further {unit} is known to settle it where the estimate now stands, at the line itself."
+    if further == 0:
+        return f"The estimate itself would be settled with the {unit} there are; what is open stands in the sentence."
+    return f"About {further:,} further {unit}, if the estimate stays where it is."
+
+
+def settle_by_repeats(estimate: Estimate, line: Line) -> str:
+    """Return what would settle a ruling about one case."""
+    return settle(estimate, line, unit="repeats of each version")
+
+
+def settle_by_cases(estimate: Estimate, line: Line) -> str:
+    """Return what would settle a ruling about the judge from cases."""
+    return settle(estimate, line, unit="cases", least=CASES_FOR_GENERAL)
+
+
+def settle_by_items(estimate: Estimate, line: Line) -> str:
+    """Return what would settle a ruling about the judge from items."""
+    return settle(estimate, line, unit="items", least=CASES_FOR_GENERAL)

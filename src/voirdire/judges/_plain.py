@@ -1,0 +1,126 @@
+"""The request of a backend that is not a model: messages, named parts and questions as plain data."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+
+from voirdire.errors import DataError, UsageError
+from voirdire.judges._prompted import TYPED_ANSWER, Rendered
+from voirdire.model import Answer, Asking, JudgeSpec, Request, canonical_json
+from voirdire.questions import as_data
+
+
+@dataclass
+class PlainBodies:
+    """Makes request bodies: canonical JSON of messages, parts, questions and `more`.
+
+    `with_reader` adds the reader, for a backend whose answer depends on it.
+    """
+
+    more: Mapping[str, object] = field(default_factory=dict)
+    with_reader: bool = False
+    _asked: dict[int, tuple[Asking, dict[str, str]]] = field(default_factory=dict)
+
+    def request(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
+        """Return the request for one item."""
+        return Request(item_id=item_id, body=self.body(messages, parts, asking))
+
+    def body(self, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> str:
+        """Return the body; equal to the canonical JSON of the whole, put together from its sorted keys."""
+        pieces = {
+            **self._constant(asking),
+            "messages": canonical_json([list(message) for message in messages]),
+            "parts": canonical_json(dict(parts)),
+        }
+        return "{" + ",".join(f"{json.dumps(key)}:{pieces[key]}" for key in sorted(pieces)) + "}"
+
+    def _constant(self, asking: Asking) -> dict[str, str]:
+        """Return what is the same in every body of an asking; made once, because it costs more than the rest."""
+        known = self._asked.get(id(asking))
+        if known is None:
+            pieces = {key: canonical_json(value) for key, value in self.more.items()}
+            pieces["questions"] = canonical_json(as_data(asking.questions))
+            if self.with_reader:
+                pieces["reader"] = canonical_json([asking.reader.name, asking.reader.options])
+            known = self._asked[id(asking)] = (asking, pieces)
+        return known[1]
+
+
+def typed_answer(answers: Mapping[str, object], **known: object) -> Answer:
+    """Return an Answer in the `typed` form; Unwritable values raise TypeError or ValueError."""
+    raw = canonical_json({"answers": answers})
+    return Answer(raw=raw, extra={**TYPED_ANSWER, **known})
+
+
+def folder_of(spec: JudgeSpec) -> Path:
+    """Return the folder that a judge's relative paths start from: its file's, else the current one."""
+    return Path(spec.path).resolve().parent if spec.path else Path.cwd()
+
+
+def file_digest(path: Path) -> str:
+    """Return 64 hexadecimal digits: SHA-256 of the file; UsageError where it cannot be read."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}", hint="correct the path"
+        ) from None
+
+
+def check_options(spec: JudgeSpec, known: frozenset[str]) -> None:
+    """Raise UsageError for an option that the backend does not have."""
+    for name in spec.options:
+        if name not in known:
+            near = get_close_matches(name, sorted(known), n=1)
+            raise UsageError(
+                f"{spec.path or spec.name}: backend '{spec.backend}' has no option '{name}'",
+                hint=f"did you mean '{near[0]}'?" if near else f"its options: {', '.join(sorted(known)) or 'none'}",
+            )
+
+
+def switch(spec: JudgeSpec, name: str) -> bool:
+    """Return an option as true or false; false where it is not given."""
+    value = spec.options.get(name, False)
+    if not isinstance(value, bool):
+        raise UsageError(f"{spec.path or spec.name}: '{name}' is neither true nor false", hint=f"write `{name} = true`")
+    return value
+
+
+def whole_number(spec: JudgeSpec, name: str, *, default: int, least: int) -> int:
+    """Return an option as a whole number of at least `least`."""
+    value = spec.options.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(
+            f"{spec.path or spec.name}: '{name}' is not a whole number of at least {least}",
+            hint=f"write `{name} = {default}`",
+        )
+    return value
+
+
+def existing_program(name: str, folder: Path, spec: JudgeSpec) -> str:
+    """Return where the program is; UsageError where there is none."""
+    local = folder / name
+    found = str(local) if os.sep in name and os.access(local, os.X_OK) and local.is_file() else shutil.which(name)
+    if found is None:
+        raise UsageError(
+            f"judge '{spec.name}': there is no program '{name}'",
+            hint="give a program on the PATH, or a path to an executable file",
+        )
+    return found
+
+
+def text_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file, split at line feeds alone; DataError where it is none."""
+    try:
+        return path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}", hint="correct the path"
+        ) from None

@@ -1,0 +1,330 @@
+"""A Python function as a judge: `python:package.module:function` or `path/to/file.py:function`.
+
+The function gets one dict `{"messages", "parts", "questions", "repeat"}` (and "sampling" where the judge file has one).
+Or it takes parts by name: a function whose required parameters are all names of parts that the prompt shows gets
+these texts (`def judge(task, response)`); it may also ask for any key of the dict by name. It may be `async`.
+
+It returns text, which the judge's reader reads; or values: one number or option where one question is asked, or a
+dict by question id of numbers, options or `{"probabilities": {...}}`. None is an answer that is missing. An exception
+is a call that failed: missing now, asked again in the next run. A TryAgain, QuotaError or JudgeError that it raises
+itself is obeyed. A function that is not async runs in a thread of its own, which the time limit does not stop but
+abandons.
+
+Its identity is the function's name and the SHA-256 of the file that defines it; what that file imports is not seen, so
+a judge that depends on more names it in the option `version`. Option `deterministic`: it promises the same answer to
+the same request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from voirdire.errors import JudgeError, UsageError
+from voirdire.judges._plain import PlainBodies, check_options, file_digest, folder_of, switch, typed_answer
+from voirdire.judges._prompted import Backend, Rendered
+from voirdire.model import Answer, Asking, JudgeSpec, Request
+
+OPTIONS = frozenset({"deterministic", "version"})
+
+JudgeFunction = Callable[..., Any]
+
+USUAL_PARTS = frozenset(
+    {
+        "task", "response", "log", "outcome", "rule", "reference", "rubric", "answer", "first", "second",
+        "response_a", "response_b", "order",
+    }
+)  # fmt: skip
+"""Names that mean a part even where the prompt at hand shows no part (a question about the judge's own rule)."""
+
+
+def open_backend(spec: JudgeSpec) -> Backend:
+    """Import the function; UsageError where there is none to call."""
+    check_options(spec, OPTIONS)
+    where, separator, name = spec.model.rpartition(":")
+    if not separator or not where or not name:
+        raise UsageError(
+            f"'{spec.model}' does not name a function",
+            hint="write path/to/file.py:function or python:package.module:function",
+        )
+    module = _from_file(folder_of(spec) / where) if where.endswith(".py") else _from_package(where, folder_of(spec))
+    function = _function(module, name, spec.model)
+    return PythonBackend(
+        function=function,
+        settings={
+            "backend": "python",
+            "function": f"{Path(where).name if where.endswith('.py') else where}:{name}",
+            "source_sha256": _source_digest(function),
+            "sampling": dict(spec.sampling),
+            "options": dict(spec.options),
+        },
+        deterministic=switch(spec, "deterministic"),
+        bodies=PlainBodies(more={"sampling": dict(spec.sampling)} if spec.sampling else {}),
+    )
+
+
+@dataclass(frozen=True)
+class PythonBackend:
+    """Calls the function, once per request."""
+
+    function: JudgeFunction
+    settings: Mapping[str, object]
+    deterministic: bool
+    bodies: PlainBodies
+
+    def prepare(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
+        """Return the request; its body is what the function gets, without the repeat."""
+        return self.bodies.request(item_id, messages, parts, asking)
+
+    async def send(self, request: Request, *, repeat: int) -> Answer:
+        """Call the function and make an Answer of what it returns."""
+        call = {**json.loads(request.body), "repeat": repeat}
+        try:
+            arguments = _arguments(self.function, call)
+        except _NotShownError as not_shown:
+            return Answer(missing_because=str(not_shown))
+        try:
+            returned = await _called(self.function, arguments)
+        except JudgeError:
+            raise
+        except (Exception, SystemExit) as error:
+            return Answer(missing_because=_raised(error), failed=True)
+        return _answer(returned, call["questions"])
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+# --- finding the function ---------------------------------------------------------------------------
+
+
+def _from_file(path: Path) -> ModuleType:
+    """Import one file under a name of its own; its folder is searched for what it imports."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", hint="give the path to a Python file, then a colon and a function")
+    path = path.resolve()
+    name = f"voirdire_judge_{sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
+    _search(path.parent)
+    description = importlib.util.spec_from_file_location(name, path)
+    if description is None or description.loader is None:
+        raise UsageError(f"cannot import {path}", hint="give a Python file")
+    module = importlib.util.module_from_spec(description)
+    sys.modules[name] = module
+    try:
+        description.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise _import_error(str(path), error) from error
+    return module
+
+
+def _from_package(name: str, folder: Path) -> ModuleType:
+    _search(folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name + ".").startswith(error.name + "."):
+            raise _import_error(name, error) from error
+        raise UsageError(
+            f"there is no module '{error.name}'",
+            hint="install the package, or run where it can be imported from",
+        ) from None
+    except (Exception, SystemExit) as error:
+        raise _import_error(name, error) from error
+
+
+def _search(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _import_error(what: str, error: BaseException) -> UsageError:
+    return UsageError(
+        f"cannot import {what}: {type(error).__name__}: {error}", hint="make the file importable on its own first"
+    )
+
+
+def _function(module: ModuleType, name: str, address: str) -> JudgeFunction:
+    found: Any = module
+    for step in name.split("."):
+        found = getattr(found, step, None)
+    if not callable(found):
+        callables = sorted(
+            key
+            for key, value in vars(module).items()
+            if inspect.isfunction(value) and not key.startswith("_") and value.__module__ == module.__name__
+        )
+        raise UsageError(
+            f"'{address}': there is no function '{name}'",
+            hint=f"functions there: {', '.join(callables)}" if callables else "define it in that file",
+        )
+    return found  # type: ignore[no-any-return]  # any callable will do
+
+
+def _source_digest(function: JudgeFunction) -> str | None:
+    """Return the SHA-256 of the file that defines the function; None where there is no source file."""
+    plain = inspect.unwrap(function)
+    if not (inspect.isroutine(plain) or inspect.isclass(plain)):
+        plain = type(plain)
+    try:
+        source = inspect.getsourcefile(plain)
+    except TypeError:
+        return None
+    return file_digest(Path(source)) if source and Path(source).is_file() else None
+
+
+# --- calling it -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    positional: tuple[object, ...]
+    by_name: Mapping[str, object]
+
+
+class _NotShownError(Exception):
+    """The function wants a part that this prompt does not show."""
+
+
+def _arguments(function: JudgeFunction, call: Mapping[str, Any]) -> _Arguments:
+    """Return the arguments: the whole call, or the parts that the function names."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return _Arguments((call,), {})
+    offered: dict[str, object] = {**call, **call["parts"]}
+    required = [each for each in parameters if each.default is each.empty and each.kind not in _VARIABLE]
+    if _wants_whole_call(required, offered):
+        return _Arguments((call,), {})
+    named = [each for each in parameters if each.kind not in _VARIABLE]
+    for each in required:
+        if each.name not in offered or each.kind is each.POSITIONAL_ONLY:
+            raise _NotShownError(f"the judge needs a part '{each.name}' that this question does not show")
+    chosen = {each.name: offered[each.name] for each in named if each.name in offered}
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        chosen = {**call["parts"], **chosen}
+    return _Arguments((), chosen)
+
+
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _wants_whole_call(required: Sequence[inspect.Parameter], offered: Mapping[str, object]) -> bool:
+    """Whether the only required parameter is the call itself: it is no part, here or usually, and no text."""
+    if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        return False
+    only = required[0]
+    is_part = only.name in offered or only.name in USUAL_PARTS or only.annotation in (str, "str")
+    return only.kind is only.POSITIONAL_ONLY or not is_part
+
+
+async def _called(function: JudgeFunction, arguments: _Arguments) -> object:
+    """Return what the function returns, awaited where it is async."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return await function(*arguments.positional, **arguments.by_name)
+    returned = await _in_a_thread(lambda: function(*arguments.positional, **arguments.by_name))
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+async def _in_a_thread(work: Callable[[], object]) -> object:
+    """Run `work` in a daemon thread: one that hangs neither holds up other calls nor the end of the program."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[object] = loop.create_future()
+
+    def settle(value: object, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = work()
+        except BaseException as raised:  # noqa: BLE001 - handed to the one who waits
+            error = RuntimeError("StopIteration") if isinstance(raised, StopIteration) else raised
+        try:
+            loop.call_soon_threadsafe(settle, value, error)
+        except RuntimeError:
+            return  # nobody waits any more: the loop is closed
+
+    threading.Thread(target=run, name="voirdire-judge", daemon=True).start()
+    return await done
+
+
+# --- what it returned -------------------------------------------------------------------------------
+
+
+def _raised(error: BaseException) -> str:
+    said = str(error).strip().partition("\n")[0]
+    return f"judge raised {type(error).__name__}: {said}" if said else f"judge raised {type(error).__name__}"
+
+
+def _answer(returned: object, questions: Sequence[Mapping[str, Any]]) -> Answer:
+    """Return text as it is, values in the typed form, and anything else as missing."""
+    if returned is None:
+        return Answer(missing_because="judge returned None")
+    if isinstance(returned, str):
+        return Answer(raw=returned)
+    returned = _plain(returned)
+    if isinstance(returned, Mapping):
+        by_id = returned["answers"] if set(returned) == {"answers"} else returned
+        return _typed(by_id, questions)
+    if not isinstance(returned, bool | int | float):
+        return Answer(missing_because=f"judge returned a {type(returned).__name__}")
+    if len(questions) != 1:
+        return Answer(missing_because=f"judge returned one value for {len(questions)} questions")
+    return _typed({questions[0]["id"]: returned}, questions)
+
+
+def _typed(by_id: object, questions: Sequence[Mapping[str, Any]]) -> Answer:
+    if not isinstance(by_id, Mapping):
+        return Answer(missing_because="judge returned answers that are not a table")
+    kinds = {question["id"]: question["kind"] for question in questions}
+    try:
+        return typed_answer({str(key): _entry(value, kinds.get(key)) for key, value in by_id.items()})
+    except (TypeError, ValueError, RecursionError) as error:
+        return Answer(missing_because=f"judge returned what is not plain data: {error}")
+
+
+_ENTRY_KEYS = frozenset({"value", "probabilities", "items", "missing_because", "label_mass", "probability_source"})
+
+
+def _entry(value: object, kind: str | None) -> object:
+    """Return one answer in the typed form."""
+    value = _plain(value)
+    if value is None:
+        return {"missing_because": "judge returned None"}
+    if not isinstance(value, Mapping):
+        return {"value": value}
+    if kind == "checklist" and not _ENTRY_KEYS & set(value):
+        return {"items": {str(key): _entry(each, None) for key, each in value.items()}}
+    return {str(key): _all_plain(each) for key, each in value.items()}
+
+
+def _all_plain(value: object) -> object:
+    value = _plain(value)
+    return {str(key): _all_plain(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+
+
+def _plain(value: object) -> object:
+    """Return a number of another library (numpy, Decimal, Fraction) as one of Python's own."""
+    if isinstance(value, bool | int | float | str | Mapping) or value is None:
+        return value
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():
+        return item()
+    return float(value) if hasattr(value, "__float__") else value

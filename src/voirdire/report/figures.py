@@ -1,0 +1,410 @@
+"""Figures as static SVG, drawn by Altair and vl-convert while the page is built; nothing is drawn in the browser.
+
+Every figure is drawn twice, for a wide and for a narrow screen, from the same rows. Both libraries are an extra:
+`load` says whether they are there. Row keys of each kind are those that `voirdire.blocks.FigureBlock` documents.
+"""
+
+import math
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from voirdire.blocks import Cell, FigureBlock
+from voirdire.report._svg import COLOUR, inlined
+from voirdire.report.visible import one_line
+
+INSTALL = "pip install 'voirdire[figures]'"
+WIDE, NARROW = 640, 320
+ROW_LIMIT = 60
+"""Rows of an interval or bar figure that are drawn; all stand in its table."""
+
+GROUPS = ("g1", "g2", "g3", "g4", "g5", "g6")
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+RULING_SHAPES = {
+    "holds": "circle",
+    "leaks": "triangle-up",
+    "blind": "cross",
+    "permitted": "diamond",
+    "unresolved": "square",
+}
+
+Row = dict[str, Any]
+Chart = Any
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The axis of an interval figure: its title and domain, where no shift is, the lines and the margin's band."""
+
+    title: str = ""
+    domain: tuple[float, float] | None = None
+    null: float | None = None
+    lines: tuple[float, ...] = ()
+    band: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One figure drawn for two widths, as SVG that can stand in the page."""
+
+    wide: str
+    narrow: str
+
+
+@dataclass
+class Draftsman:
+    """Draws figures with Altair; hands out ids that are unique on its page."""
+
+    altair: Any
+    convert: Callable[..., str]
+    drawn: int = 0
+    memory: dict[str, str] = field(default_factory=dict)
+
+    def block(self, block: FigureBlock) -> Drawing | None:
+        """Draw a block; None where its kind is unknown or none of its rows can be drawn."""
+        plan = _KINDS.get(block.kind)
+        rows = plan.rows(block) if plan else []
+        if not plan or not rows:
+            return None
+        return self._both(lambda width: plan.chart(self.altair, rows, block.options, width), block.title, rows)
+
+    def intervals(self, rows: Sequence[Row], axis: Axis, *, title: str) -> Drawing:
+        """Draw rows of label, value, low, high, colour and shape on one axis."""
+        return self._both(lambda width: _ruled_intervals(self.altair, rows, axis, width), title, rows)
+
+    def strip(self, rows: Sequence[Row], axis: Axis, *, title: str) -> str:
+        """Draw the same at the narrow width only: small enough for every screen."""
+        chart = _ruled_intervals(self.altair, rows, axis, NARROW)
+        return self._svg(chart, title, _in_words(rows))
+
+    def _both(self, chart: Callable[[int], Chart], title: str, rows: Sequence[Row]) -> Drawing:
+        words = _in_words(rows)
+        return Drawing(
+            wide=self._svg(chart(WIDE), title, words), narrow=self._svg(chart(NARROW), title, words)
+        )
+
+    def _svg(self, chart: Chart, title: str, description: str) -> str:
+        specification = _themed(chart).to_dict(validate=False)
+        svg = self.convert(specification, allowed_base_urls=[])
+        self.drawn += 1
+        return inlined(svg, uid=f"fig{self.drawn}", title=one_line(title), description=description)
+
+
+def load() -> Draftsman | None:
+    """Return a draftsman, or None where the extra `figures` is not installed."""
+    try:
+        altair, converter = import_module("altair"), import_module("vl_convert")
+    except ImportError:
+        return None
+    return Draftsman(altair=altair, convert=converter.vegalite_to_svg)
+
+
+def number_in(row: Mapping[str, Cell], key: str) -> float | None:
+    """Return the finite number that a row holds under `key`, else None."""
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+# --- rows -------------------------------------------------------------------------------------------
+
+
+def _interval_rows(block: FigureBlock) -> list[Row]:
+    rows = []
+    for row in block.rows[:ROW_LIMIT]:
+        value = number_in(row, "value")
+        if value is not None:
+            low, high = number_in(row, "low"), number_in(row, "high")
+            rows.append(
+                {"label": _text(row, "label"), "value": value, "low": low, "high": high, "group": _text(row, "group")}
+            )
+    return rows
+
+
+def _bar_rows(block: FigureBlock) -> list[Row]:
+    rows = [(row, number_in(row, "value")) for row in block.rows[:ROW_LIMIT]]
+    return [
+        {"label": _text(row, "label"), "value": value, "group": _text(row, "group")}
+        for row, value in rows
+        if value is not None
+    ]
+
+
+def _dot_rows(block: FigureBlock) -> list[Row]:
+    stacked: dict[tuple[float, str, str], int] = {}
+    for row in block.rows:
+        x = number_in(row, "x")
+        if x is not None:
+            key = (x, _text(row, "group"), _text(row, "panel"))
+            stacked[key] = stacked.get(key, 0) + 1
+    return [{"x": x, "group": group, "panel": panel, "n": n} for (x, group, panel), n in stacked.items()]
+
+
+def _curve_rows(block: FigureBlock) -> list[Row]:
+    rows = []
+    for row in block.rows:
+        x, y = number_in(row, "x"), number_in(row, "y")
+        if x is not None and y is not None and not _off_scale(x, y, block.options):
+            bounds = {"low": number_in(row, "low"), "high": number_in(row, "high")}
+            rows.append({"x": x, "y": y, "group": _text(row, "group"), **bounds})
+    return rows
+
+
+def _off_scale(x: float, y: float, options: Mapping[str, object]) -> bool:
+    return (bool(options.get("log_x")) and x <= 0) or (bool(options.get("log_y")) and y <= 0)
+
+
+def _text(row: Mapping[str, Cell], key: str) -> str:
+    value = row.get(key)
+    return "" if value is None else one_line(str(value), 90)
+
+
+def _in_words(rows: Sequence[Row]) -> str:
+    said = [
+        ", ".join(f"{key} {_short(value)}" for key, value in row.items() if _is_told(key, value)) for row in rows[:40]
+    ]
+    more = f"; and {len(rows) - 40} more" if len(rows) > 40 else ""
+    return "; ".join(said) + more + "."
+
+
+def _is_told(key: str, value: object) -> bool:
+    return value not in (None, "") and key not in ("colour", "shape", "key")
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+# --- charts -----------------------------------------------------------------------------------------
+
+
+def _themed(chart: Chart) -> Chart:
+    label = {"labelColor": COLOUR["muted"], "labelFontSize": 11.5, "labelPadding": 6}
+    title = {"titleColor": COLOUR["muted"], "titleFontSize": 11.5, "titleFontWeight": "normal", "titlePadding": 8}
+    quiet = {"domain": False, "ticks": False, "gridColor": COLOUR["rule"], "gridWidth": 1}
+    legend = {"labelColor": COLOUR["ink"], "labelFontSize": 11.5, "labelLimit": 180, "title": None}
+    placed = {"orient": "top", "direction": "horizontal", "symbolSize": 60, "columnPadding": 14, "offset": 6}
+    return chart.properties(background=None, padding=2).configure(
+        font="system-ui",
+        view={"stroke": None},
+        axis={**label, **title, **quiet},
+        legend={**legend, **placed},
+        header={"labelColor": COLOUR["ink"], "labelFontSize": 12, "title": None, "labelAnchor": "start"},
+    )
+
+
+def _ruled_intervals(alt: Any, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
+    """Intervals of one colour and shape per row, over the margin's band and the lines."""
+    keyed = [{**row, "key": _key(index, row["label"], width)} for index, row in enumerate(rows)]
+    base = _labelled(alt, keyed, axis, width)
+    colour = alt.Color("colour:N", scale=None, legend=None)
+    whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour)
+    points = base.mark_point(filled=True, size=72, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2).encode(
+        x=_scaled(alt, "value:Q", axis), color=colour, shape=alt.Shape("shape:N", scale=None, legend=None)
+    )
+    layers = [*_ground(alt, axis), whiskers, points]
+    return _sized(alt.layer(*layers, *_row_names(alt, keyed, width)), width, len(keyed))
+
+
+def _block_intervals(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+    axis = Axis(
+        title=str(options.get("x_title") or ""), domain=_domain(options), lines=_numbers(options.get("lines"))
+    )
+    keyed, keys = _keyed(rows, width)
+    base = _labelled(alt, keyed, axis, width)
+    grouping = _grouping(alt, rows)
+    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
+    colour = grouping.get("color", alt.value(COLOUR["accent"]))
+    whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour, **offset)
+    points = base.mark_point(filled=True, size=64, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2).encode(
+        x=_scaled(alt, "value:Q", axis), **{"color": colour, **grouping}, **offset
+    )
+    layers = [*_ground(alt, axis), whiskers, points]
+    return _sized(alt.layer(*layers, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
+
+
+def _bars(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+    axis = Axis(title=str(options.get("x_title") or ""), domain=_domain(options))
+    keyed, keys = _keyed(rows, width)
+    grouping = _grouping(alt, rows)
+    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
+    base = _labelled(alt, keyed, axis, width)
+    bars = base.mark_bar(cornerRadiusEnd=2, height={"band": 0.72}).encode(
+        x=_scaled(alt, "value:Q", axis, zero=True), color=grouping.get("color", alt.value(COLOUR["accent"])), **offset
+    )
+    return _sized(alt.layer(bars, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
+
+
+def _dots(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+    groups = _distinct(rows, "group")
+    most = max(row["n"] for row in rows)
+    title = str(options.get("x_title") or "") or None
+    keyed = [{**row, "key": _key(groups.index(row["group"]), row["group"], width)} for row in rows]
+    axis = Axis(title=title or "", domain=_domain(options))
+    colour = alt.Color("group:N", scale=_palette(alt, groups), legend=None)
+    base = _labelled(alt, keyed, axis, width)
+    sized = alt.Size("n:Q", scale=alt.Scale(domain=[0, most], range=[0, 420]), legend=None)
+    dots = base.mark_point(filled=True, opacity=0.9).encode(x=_scaled(alt, "x:Q", axis), size=sized, color=colour)
+    counts = base.mark_text(fontSize=10, fontWeight="bold", color=COLOUR["paper"]).encode(
+        x=_scaled(alt, "x:Q", axis), text=alt.condition("datum.n > 1", alt.Text("n:Q"), alt.value(""))
+    )
+    chart = _sized(alt.layer(dots, counts, *_row_names(alt, keyed, width)), width, len(groups), step=34)
+    panels = _distinct(rows, "panel")
+    return chart if len(panels) < 2 else chart.facet(row=alt.Row("panel:N", sort=panels), data=_data(alt, keyed))
+
+
+def _curves(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+    groups = _distinct(rows, "group")
+    x = _curve_scale(alt, alt.X, "x", options)
+    colour = (
+        alt.Color("group:N", scale=_palette(alt, groups), sort=groups, legend=_legend(alt, groups, width))
+        if len(groups) > 1
+        else alt.value(COLOUR["accent"])
+    )
+    base = alt.Chart(_data(alt, rows))
+    y = _curve_scale(alt, alt.Y, "y", options)
+    lines = base.mark_line(strokeWidth=2, point={"size": 36, "filled": True}).encode(x=x, y=y, color=colour)
+    layers = [lines]
+    if any(row["low"] is not None and row["high"] is not None for row in rows):
+        low = _curve_scale(alt, alt.Y, "low", {**options, "y_title": options.get("y_title")})
+        banded = [row for row in rows if row["low"] is not None and row["high"] is not None]
+        bands = alt.Chart(_data(alt, banded)).mark_area(opacity=0.16, line=False)
+        layers.insert(0, bands.encode(x=x, y=low, y2="high:Q", color=colour))
+    return alt.layer(*layers).properties(
+        width=width, height=260, autosize=alt.AutoSizeParams(type="fit", contains="padding")
+    )
+
+
+@dataclass(frozen=True)
+class _Kind:
+    rows: Callable[[FigureBlock], list[Row]]
+    chart: Callable[..., Chart]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "intervals": _Kind(_interval_rows, _block_intervals),
+    "bars": _Kind(_bar_rows, _bars),
+    "dots": _Kind(_dot_rows, _dots),
+    "curve": _Kind(_curve_rows, _curves),
+}
+
+
+# --- parts of charts --------------------------------------------------------------------------------
+
+
+def _data(alt: Any, rows: Sequence[Row]) -> Any:
+    return alt.Data(values=list(rows))
+
+
+def _labelled(alt: Any, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
+    """Rows of named things from top to bottom; on a narrow figure their names stand above them, not beside."""
+    names = {"labelExpr": "split(slice(datum.label, 5), '\\n')", "labelLimit": 0, "labelColor": COLOUR["ink"]}
+    beside = alt.Axis(title=None, grid=False, labelLineHeight=14, **names)
+    y = alt.Y("key:N", sort=None, title=None, axis=beside if width > NARROW else None)
+    return alt.Chart(_data(alt, rows)).encode(x=_scaled(alt, "low:Q", axis), y=y)
+
+
+def _row_names(alt: Any, rows: Sequence[Row], width: int) -> list[Chart]:
+    if width > NARROW:
+        return []
+    names = [{"key": key, "name": key[5:]} for key in _distinct(rows, "key") if key[5:]]
+    text = alt.Chart(_data(alt, names)).mark_text(
+        align="left", baseline="bottom", dy=-9, fontSize=11.5, color=COLOUR["ink"], limit=NARROW - 8
+    )
+    return [text.encode(x=alt.value(0), y=alt.Y("key:N", sort=None), text="name:N")] if names else []
+
+
+def _ground(alt: Any, axis: Axis) -> list[Chart]:
+    layers = []
+    if axis.band:
+        band = alt.Chart(_data(alt, [{"from": axis.band[0], "to": axis.band[1]}]))
+        layers.append(band.mark_rect(color=COLOUR["band"], clip=True).encode(x="from:Q", x2="to:Q"))
+    if axis.null is not None:
+        null = alt.Chart(_data(alt, [{"at": axis.null}]))
+        layers.append(null.mark_rule(color=COLOUR["muted"], strokeWidth=1).encode(x="at:Q"))
+    if axis.lines:
+        lines = alt.Chart(_data(alt, [{"at": at} for at in axis.lines]))
+        layers.append(lines.mark_rule(color=COLOUR["ink"], strokeWidth=1.2, strokeDash=[4, 3]).encode(x="at:Q"))
+    return layers
+
+
+def _scaled(alt: Any, name: str, axis: Axis, *, zero: bool = False) -> Any:
+    domain = {"domain": list(axis.domain), "nice": False} if axis.domain else {"zero": zero}
+    drawn = alt.Axis(title=axis.title or None, tickCount=5, grid=True, labelFlush=True)
+    return alt.X(name, scale=alt.Scale(**domain), axis=drawn)
+
+
+def _sized(chart: Chart, width: int, rows: int, *, step: int = 30) -> Chart:
+    height = max(1, rows) * (step if width > NARROW else step + 14)
+    fit = {"type": "fit-x", "contains": "padding"}
+    return chart.properties(width=width, height=height, autosize=fit)
+
+
+def _key(index: int, label: str, width: int) -> str:
+    """A key that sorts and tells equal labels apart: four digits, a colon, the label in lines of 30."""
+    lines = textwrap.wrap(label, 30, max_lines=2, placeholder="…") if width > NARROW else [label]
+    return f"{index:04d}:" + "\n".join(lines)
+
+
+def _keyed(rows: Sequence[Row], width: int) -> tuple[list[Row], list[str]]:
+    labels = _distinct(rows, "label")
+    keys = [_key(index, label, width) for index, label in enumerate(labels)]
+    return [{**row, "key": keys[labels.index(row["label"])]} for row in rows], keys
+
+
+def _height_in_rows(rows: Sequence[Row], keys: Sequence[str]) -> int:
+    groups = len(_distinct(rows, "group"))
+    return len(keys) if groups < 3 else math.ceil(len(keys) * groups / 2)
+
+
+def _distinct(rows: Sequence[Row], key: str) -> list[str]:
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def _palette(alt: Any, groups: Sequence[str]) -> Any:
+    colours = [COLOUR[GROUPS[index % len(GROUPS)]] for index in range(len(groups))]
+    return alt.Scale(domain=list(groups), range=colours)
+
+
+def _grouping(alt: Any, rows: Sequence[Row]) -> dict[str, Any]:
+    groups = _distinct(rows, "group")
+    if len(groups) < 2:
+        return {}
+    shapes = [SHAPES[index % len(SHAPES)] for index in range(len(groups))]
+    legend = _legend(alt, groups, WIDE)
+    return {
+        "color": alt.Color("group:N", scale=_palette(alt, groups), sort=list(groups), legend=legend),
+        "shape": alt.Shape(
+            "group:N", scale=alt.Scale(domain=list(groups), range=shapes), sort=list(groups), legend=legend
+        ),
+    }
+
+
+def _legend(alt: Any, groups: Sequence[str], width: int) -> Any:
+    return alt.Legend(columns=2 if width <= NARROW else 3, title=None)
+
+
+def _curve_scale(alt: Any, channel: Any, name: str, options: Mapping[str, object]) -> Any:
+    side = "x" if name == "x" else "y"
+    log = bool(options.get(f"log_{side}"))
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    title = str(options.get(f"{side}_title") or "") or None
+    return channel(f"{name}:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5, grid=side == "y"))
+
+
+def _domain(options: Mapping[str, object]) -> tuple[float, float] | None:
+    pair = _numbers(options.get("domain"))
+    return (pair[0], pair[1]) if len(pair) == 2 and pair[0] < pair[1] else None
+
+
+def _numbers(value: object) -> tuple[float, ...]:
+    items = value if isinstance(value, list | tuple) else ()
+    return tuple(float(item) for item in items if isinstance(item, int | float) and not isinstance(item, bool))
+
+
+def titled(options: Mapping[str, object], key: str) -> str:
+    """Return an axis title from a block's options, on one line."""
+    return one_line(str(options.get(key) or ""))

@@ -1,0 +1,97 @@
+"""The state of the run: whether it is complete, what is missing, what it cost, and whether we read planted judges right."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from voirdire.blocks import TableBlock
+from voirdire.model import Account, Examination
+from voirdire.report.numerals import counted, dollars, duration, share
+from voirdire.report.paper import Paper
+from voirdire.report.tables import ShownTable, shown_table
+
+PLACE = 20
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number of the run, its name and a remark."""
+
+    name: str
+    value: str
+    remark: str = ""
+    alert: bool = False
+
+
+def section(examination: Examination, paper: Paper) -> Markup | None:
+    """Return the state of the run; always there."""
+    return paper.fill(
+        "state.html",
+        facts=list(_facts(examination)),
+        families=_families(examination),
+        missing=_missing_table(examination.account),
+        checks=_check_table(examination),
+        misread=[check for check in examination.self_checks if not check.passed],
+        notes=examination.notes,
+    )
+
+
+def not_asked(account: Account) -> int:
+    """Return how many planned answers were neither asked for nor in the ledger."""
+    return max(0, account.planned - account.asked - account.cached)
+
+
+def missing(account: Account) -> int:
+    """Return how many planned answers there are not: unreadable, failed or not asked."""
+    return sum(account.unreadable.values()) + account.failed + not_asked(account)
+
+
+def _facts(examination: Examination) -> Iterator[Fact]:
+    account = examination.account
+    if account.planned:
+        asked = f"{account.asked:,} asked, {account.cached:,} from the ledger"
+        yield Fact("Answers planned", f"{account.planned:,}", asked)
+        lacking = missing(account)
+        yield Fact("Missing", f"{lacking:,}", f"{share(lacking, account.planned)} of the planned", alert=lacking > 0)
+        tokens = f"{account.input_tokens:,} tokens in, {account.output_tokens:,} out"
+        yield Fact("Cost", dollars(account.money), f"{tokens}; {duration(account.seconds)}")
+    else:
+        yield Fact("Answers planned", "none", "no judge was asked in this run")
+    checks = examination.self_checks
+    if checks:
+        passed = sum(check.passed for check in checks)
+        remark = "planted judges read as what they are" if passed == len(checks) else "planted judges were misread"
+        yield Fact("Self-check", f"{passed} of {len(checks)}", remark, alert=passed < len(checks))
+    else:
+        yield Fact("Self-check", "not run", "nothing was asked that it could check")
+    ruled = [finding for finding in examination.findings if finding.ruling]
+    judges = counted(len({finding.judge for finding in examination.findings}), "judge")
+    yield Fact("Findings", f"{len(examination.findings):,}", f"{len(ruled):,} with a ruling; {judges}")
+
+
+def _families(examination: Examination) -> list[str]:
+    sizes = {
+        (finding.family, finding.family_size): None
+        for finding in examination.findings
+        if finding.family and finding.family_size
+    }
+    return [f"{family} ({counted(size, 'contrast')})" for family, size in sizes]
+
+
+def _missing_table(account: Account) -> ShownTable | None:
+    rows: list[tuple[str, int]] = sorted(account.unreadable.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows += [("the call failed for good", account.failed)] if account.failed else []
+    rows += [("not asked", not_asked(account))] if not_asked(account) else []
+    return shown_table(TableBlock("Answers that are missing, by reason", ["reason", "answers"], rows)) if rows else None
+
+
+def _check_table(examination: Examination) -> ShownTable | None:
+    if not examination.self_checks:
+        return None
+    rows = [
+        (check.probe, check.planted, " or ".join(check.expected), check.ruled, "yes" if check.passed else "NO")
+        for check in examination.self_checks
+    ]
+    columns = ["probe", "planted judge", "expected", "ruled", "right"]
+    return shown_table(TableBlock("Planted judges, with known faults, through the same reader", columns, rows))
