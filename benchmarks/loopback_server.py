@@ -34,7 +34,9 @@ def answer(content: str) -> bytes:
             "system_fingerprint": "fp_bench",
         }
     ).encode()
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    return (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    )
 
 
 class ChatProtocol(asyncio.Protocol):

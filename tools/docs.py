@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from voirdire import errors, plugins
-from voirdire.cli._main import built, overview
+from voirdire.cli._main import COLUMNS, built, overview
 from voirdire.errors import VoirdireError
 
 ROOT = Path(__file__).parents[1]
@@ -35,13 +35,13 @@ ROOMS = {
 }
 
 SCHEMA_SOURCES = {
-    "case": "voirdire.importers.cases",
-    "findings": "voirdire.report.findings_file",
-    "items": "voirdire.importers.items",
-    "judge": "voirdire.judges._file",
-    "rule": "voirdire.importers.rules",
+    "case": "voirdire.importers._case_record:schema",
+    "findings": "voirdire.report.findings_file:json_schema",
+    "items": "voirdire.importers.items:json_schema",
+    "judge": "voirdire.judges._file_schema:json_schema",
+    "rule": "voirdire.importers._rule_record:schema",
 }
-"""Published schemas and the modules whose `json_schema()` makes them."""
+"""Published schemas and the functions that make them."""
 
 
 def pages() -> dict[Path, str]:
@@ -72,7 +72,8 @@ def cli_page() -> str:
 def help_text(name: str) -> str:
     """Return what `voirdire NAME --help` prints."""
     command = built(name)
-    with command.make_context(f"voirdire {name}", [], resilient_parsing=True) as context:
+    asked = command.make_context(f"voirdire {name}", [], resilient_parsing=True, terminal_width=COLUMNS - 2)
+    with asked as context:
         lines = command.get_help(context).splitlines()
     return "\n".join(line.rstrip() for line in lines).strip()
 
@@ -92,13 +93,16 @@ def errors_page() -> str:
         if issubclass(kind, VoirdireError)
     ]
     said = "Every error raised on purpose says what is wrong and where, and in its hint what to do next.\n"
-    return "\n".join([NOTE, "# Errors\n", said, "| error | exit code | meaning |", "| --- | --- | --- |", *rows, ""])
+    return "\n".join(
+        [NOTE, "# Errors\n", said, "| error | exit code | meaning |", "| --- | --- | --- |", *rows, ""]
+    )
 
 
 def schema_text(name: str) -> str:
     """Return one published JSON schema as its file holds it."""
-    make: Callable[[], object] = import_module(SCHEMA_SOURCES[name]).json_schema
-    return json.dumps(make(), indent=2, ensure_ascii=False) + "\n"
+    module, _, function = SCHEMA_SOURCES[name].partition(":")
+    make: Callable[[], object] = getattr(import_module(module), function)
+    return json.dumps(make(), indent=2) + "\n"
 
 
 def stale() -> Iterator[Path]:

@@ -280,7 +280,8 @@ class JudgeSpec:
     """An address or a judge file, read but not opened. `asking` None: whoever opens it says what is asked.
 
     `backend` is a file name in `judges/`; `model` is what follows the colon; `sampling` goes to the model;
-    `options` are the backend's own (base_url, context, prices, ...). `path` is the judge file, if any.
+    `options` are the backend's own (base_url, context, prices, ...). `path` is the judge file, if any. `rules`: by
+    probe, the plain and the negated wording in which this judge is asked its own rule, in place of the probe's.
     """
 
     name: str
@@ -291,6 +292,7 @@ class JudgeSpec:
     options: Mapping[str, object] = field(default_factory=dict)
     remedies: tuple[Mapping[str, object], ...] = ()
     path: str | None = None
+    rules: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def canonical_json(data: object) -> str:
@@ -571,6 +573,7 @@ class Finding:
     control: Estimate | None = None
     control_line: Line | None = None
     check: Estimate | None = None
+    check_line: Line | None = None
     p_adjusted: float | None = None
     family: str = ""
     family_size: int = 0

@@ -174,6 +174,16 @@ def measurements(
     return [_measurement(one, settle) for one in comparisons(table, scales=scales)]
 
 
+def families(
+    table: VerdictTable, *, scales: Sequence[str] = SCALES, settle: Settle | None = None
+) -> dict[str, list[Measurement]]:
+    """Return the measurements by the family in which they are to be corrected: one for each judge, by its name."""
+    grouped: dict[str, list[Measurement]] = {}
+    for one in comparisons(table, scales=scales):
+        grouped.setdefault(one.judge, []).append(_measurement(one, settle))
+    return grouped
+
+
 def _measurement(comparison: Comparison, settle: Settle | None) -> Measurement:
     estimate = over_scenarios(comparison)
     return Measurement(

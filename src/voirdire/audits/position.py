@@ -266,7 +266,8 @@ def _completed(frame: "pl.DataFrame") -> "pl.DataFrame":
         "question": pl.lit(""),
     }
     absent = {name: to for name, to in standing_for_unknown.items() if name not in frame.columns}
-    return frame.with_columns(**absent).select(*NEEDS, *standing_for_unknown)
+    filled = frame.with_columns(**absent).select(*NEEDS, *standing_for_unknown)
+    return filled.with_columns(pl.col(pl.Null).cast(pl.String))
 
 
 def _check(frame: "pl.DataFrame") -> None:
@@ -278,6 +279,10 @@ def _check(frame: "pl.DataFrame") -> None:
             hint="keep the rows of the question which response is better",
         )
     for column, known in KNOWN.items():
+        if frame.schema[column] != pl.String:
+            raise DataError(
+                f"column '{column}' holds {frame.schema[column]}, not text", hint=f"known: {', '.join(known)}"
+            )
         strange = frame.filter(~pl.col(column).is_in(known).fill_null(column != "order"))
         if strange.height:
             row = strange.row(0, named=True)
@@ -313,11 +318,16 @@ def _tally(group: "pl.DataFrame", *, by_subset: bool) -> Tally:
 def measurements(table: VerdictTable, *, settle: Settle | None = None) -> list[Measurement]:
     """Return one measurement per judge that saw both responses together: slot preference, ready for a ruling.
 
-    Sorted by falling advantage. All of them are one family: they are looked at together. The control is that the response known to be better wins more than the other one. `settle` writes what would
-    settle an unresolved ruling.
+    Sorted by falling advantage. The control is that the response known to be better wins more than the other one.
+    `settle` writes what would settle an unresolved ruling.
     """
     judges = sorted(tallies(table), key=_by_advantage)
-    return [_measurement(tally, settle) for tally in judges if tally.slots]
+    return [_measurement(tally, settle) for tally in judges ]
+
+
+def families(table: VerdictTable, *, settle: Settle | None = None) -> dict[str, list[Measurement]]:
+    """Return the measurements by the family in which they are to be corrected: one, of all judges in the record."""
+    return {"recorded judges": measurements(table, settle=settle)}
 
 
 def _measurement(tally: Tally, settle: Settle | None) -> Measurement:

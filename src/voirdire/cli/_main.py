@@ -147,7 +147,7 @@ def _invoke(name: str, arguments: list[str]) -> int:
     except Abort:
         raise KeyboardInterrupt from None
     except TyperException as error:
-        message = error.format_message().rstrip(".")
+        message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
         raise UsageError(message, hint=f"`voirdire {name} --help` shows the arguments and options") from None
     return code if isinstance(code, int) else FINE
 

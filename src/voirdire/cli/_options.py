@@ -1,13 +1,37 @@
 """The options that judging commands share, so that each means the same everywhere."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+
+class Form(StrEnum):
+    """The forms an answer can be asked for in, as on the command line."""
+
+    TEXT = "text"
+    JSON = "json"
+    TYPED = "typed"
+
+
 DEFAULT_OUT = Path("voirdire-out")
 DEFAULT_LEDGER = Path(".voirdire/ledger.sqlite")
 
+JudgeName = Annotated[
+    str,
+    typer.Argument(
+        metavar="JUDGE",
+        help="An address (local:smollm2-135m, openai:MODEL, path/to/file.py:function, ...) or a judge file.",
+    ),
+]
+FormName = Annotated[
+    Form | None,
+    typer.Option(
+        "--form",
+        help="How answers are asked for; default: what suits the judge. A judge file decides itself.",
+    ),
+]
 Out = Annotated[
     Path,
     typer.Option("--out", "-o", metavar="DIR", help="Folder for findings.json and report.html."),

@@ -13,7 +13,7 @@ import asyncio
 import json
 import sys
 import textwrap
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -62,11 +62,15 @@ class Session:
     runner: asyncio.Runner
     opened: list[Judge] = field(default_factory=list)
 
-    def open(self, text: str, asking: Asking | None = None) -> Judge:
-        """Open the judge that an address or a judge file names; closed when the session ends."""
+    def open(self, text: str, asking: Callable[[str], Asking] | None = None) -> Judge:
+        """Open the judge that an address or a judge file names; closed when the session ends.
+
+        `asking` gives, for a backend's name, what a judge without a prompt of its own is asked.
+        """
         from voirdire.judges import open_judge, read_spec
 
-        judge: Judge = open_judge(read_spec(text), asking)
+        spec = read_spec(text)
+        judge: Judge = open_judge(spec, asking(spec.backend) if asking else None)
         self.opened.append(judge)
         return judge
 
@@ -137,7 +141,7 @@ def forecast_text(forecast: Forecast) -> str:
     lines = [f"plan: {_calls(forecast.calls)}{known}{long}, {forecast.to_ask:,} to ask"]
     if forecast.to_ask:
         lines += [
-            f"      {_tokens(forecast.expected)} expected, {_tokens(forecast.worst)} at worst",
+            f"      {_tokens(forecast.expected, forecast.worst)}",
             f"      {_money(forecast.expected, forecast.worst)}; {_time(forecast.seconds)}",
         ]
     return "\n".join(lines)
@@ -148,7 +152,8 @@ def found_text(examination: Examination) -> str:
     lines = [_found_line(finding) for finding in examination.findings]
     partial = examination.account.partial
     if partial is not None:
-        lines.append(f"partial: {partial}. What came in is kept; the same command goes on from there.")
+        said = f"partial: {partial}. What came in is kept; the same command goes on from there."
+        lines.append(textwrap.fill(said, COLUMNS, subsequent_indent="  "))
     return "\n".join(lines)
 
 
@@ -163,8 +168,9 @@ def _calls(n: int) -> str:
     return f"{n:,} call" if n == 1 else f"{n:,} calls"
 
 
-def _tokens(cost: Cost) -> str:
-    return f"{cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
+def _tokens(expected: Cost, worst: Cost) -> str:
+    usual = f"about {expected.input_tokens:,} tokens in and {expected.output_tokens:,} out"
+    return f"{usual}, at worst {worst.input_tokens:,} and {worst.output_tokens:,}"
 
 
 def _money(expected: Cost, worst: Cost) -> str:
@@ -173,7 +179,7 @@ def _money(expected: Cost, worst: Cost) -> str:
     if worst.money == 0:
         return "free"
     usual = worst.money if expected.money is None else expected.money
-    return f"about {_dollars(usual)}, {_dollars(worst.money)} at worst"
+    return f"about {_dollars(usual)}, at worst {_dollars(worst.money)}"
 
 
 def _dollars(amount: float) -> str:

@@ -87,7 +87,7 @@ class Asker:
             known = numbers[judge]
             distinct[(-judge if known is None else known, call.request.digest, call.repeat)] = call
         sendable = {Key(*key): call for key, call in distinct.items() if call.request.too_long is None}
-        cached = self._ledger.answers(key for key in sendable if key.identity >= 0)
+        cached = self._ledger.answered(key for key in sendable if key.identity >= 0)
         missing = {key: call for key, call in sendable.items() if key not in cached}
         return Forecast(
             calls=len(distinct),
@@ -108,7 +108,9 @@ class Asker:
         """
         began = time.perf_counter()
         keys = self._keys(calls)
-        distinct = dict(zip(reversed(keys), reversed(calls), strict=True))
+        distinct: dict[Key, Call] = {}
+        for key, call in zip(keys, calls, strict=True):
+            distinct.setdefault(key, call)
         found = _Found(self._tally, self._progress, self._failed)
         self._tally.planned += len(distinct)
         self._progress.started(len(distinct))

@@ -16,8 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import groupby, islice
-from operator import attrgetter
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -31,6 +30,7 @@ _PATIENCE = 30.0
 _LEASE_SECONDS = 120.0
 _COMPRESS_FROM = 4096
 _KEYS_PER_QUERY = 500
+_CHECKPOINT_PAGES = 8000
 
 _SCHEMA = """
 CREATE TABLE identities (
@@ -163,21 +163,16 @@ class Ledger:
 
     def answers(self, keys: Iterable[Key]) -> dict[Key, Answer]:
         """Return the answers that need not be asked again, by key: all but those whose call failed."""
-        wanted = set(keys)
-        found: dict[Key, Answer] = {}
-        for identity, of_judge in groupby(sorted(wanted), key=attrgetter("identity")):
-            digests = iter(sorted({key.digest for key in of_judge}))
-            while chunk := list(islice(digests, _KEYS_PER_QUERY)):
-                for digest, repeat, *columns in self._select_answers(identity, chunk):
-                    key = Key(identity, digest, repeat)
-                    if key in wanted:
-                        found[key] = _answer(columns)
-        return found
+        return {key: _answer(columns) for key, columns in self._select(keys, _ANSWER_COLUMNS)}
+
+    def answered(self, keys: Iterable[Key]) -> set[Key]:
+        """Return those keys whose answers need not be asked again."""
+        return {key for key, _ in self._select(keys, "NULL")}
 
     def record(self, entries: Sequence[Entry]) -> dict[Key, Answer]:
-        """Write answers in one transaction and free their claims.
+        """Write answers in one transaction, and free the claims of those that failed.
 
-        An answer that is already there and did not fail stays; such earlier answers are returned by key. This
+        The other claims mean nothing once there is an answer; they go with their lease. An answer that is already there and did not fail stays; such earlier answers are returned by key. This
         happens only where a lease ran out while its owner was still waiting.
         """
         now = time.time()
@@ -187,7 +182,7 @@ class Ledger:
             written = self._connection.total_changes - before
             self._connection.executemany(
                 "DELETE FROM claims WHERE identity = ? AND digest = ? AND repeat = ?",
-                [entry.key for entry in entries],
+                [entry.key for entry in entries if entry.answer.failed],
             )
         if written == len(entries):
             return {}
@@ -294,11 +289,25 @@ class Ledger:
             ).fetchone()
         return None if row is None else int(row[0])
 
-    def _select_answers(self, identity: int, digests: Sequence[str]) -> list[Any]:
+    def _select(self, keys: Iterable[Key], columns: str) -> Iterator[tuple[Key, Sequence[Any]]]:
+        """Yield the `columns` of every answer that did not fail, a few hundred requests a query."""
+        wanted = set(keys)
+        by_judge: dict[int, dict[str, None]] = {}
+        for key in wanted:
+            by_judge.setdefault(key.identity, {})[key.digest] = None
+        for identity, of_judge in by_judge.items():
+            digests = iter(of_judge)
+            while chunk := list(islice(digests, _KEYS_PER_QUERY)):
+                for row in self._select_chunk(identity, chunk, columns):
+                    key = Key(identity, row[0], row[1])
+                    if key in wanted:
+                        yield key, row[2:]
+
+    def _select_chunk(self, identity: int, digests: Sequence[str], columns: str) -> list[Any]:
         marks = ",".join("?" * len(digests))
         with self._explained():
             return self._connection.execute(
-                f"SELECT digest, repeat, {_ANSWER_COLUMNS} FROM answers "
+                f"SELECT digest, repeat, {columns} FROM answers "
                 f"WHERE identity = ? AND NOT failed AND digest IN ({marks})",
                 (identity, *digests),
             ).fetchall()
@@ -324,6 +333,7 @@ class Ledger:
                 hint="keep the ledger on a local disk: name one with --ledger or VOIRDIRE_LEDGER",
             )
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         if not tables:
             self._make_tables()
 

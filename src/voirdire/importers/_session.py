@@ -6,6 +6,7 @@ new tree whose boundary names its `logicalParentUuid`, and resumed sessions repe
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from typing import Any
 
 DEEPEST = 100
 """Nesting of a line beyond which it is not read: real ones stay below 20."""
+
+_STRAY_BYTE = re.compile("[\udc80-\udcff]")
 
 MESSAGES = ("user", "assistant")
 CHAIN = (*MESSAGES, "system", "attachment", "progress")
@@ -165,7 +168,7 @@ def ordered(lines: Sequence[Line]) -> Ordered:
             ordering=Ordering.FILE if why_not else Ordering.CHAIN,
             ordered_because=why_not,
             orphans=orphans,
-            not_utf8=sum(any("\udc80" <= letter <= "\udcff" for letter in line.raw) for line in lines),
+            not_utf8=sum(_STRAY_BYTE.search(line.raw) is not None for line in lines),
         ),
     )
 

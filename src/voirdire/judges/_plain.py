@@ -17,13 +17,9 @@ from voirdire.questions import as_data
 
 @dataclass
 class PlainBodies:
-    """Makes request bodies: canonical JSON of messages, parts, questions and `more`.
-
-    `with_reader` adds the reader, for a backend whose answer depends on it.
-    """
+    """Makes request bodies: canonical JSON of messages, parts, questions, reader (name, options) and `more`."""
 
     more: Mapping[str, object] = field(default_factory=dict)
-    with_reader: bool = False
     _asked: dict[int, tuple[Asking, dict[str, str]]] = field(default_factory=dict)
 
     def request(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
@@ -45,16 +41,14 @@ class PlainBodies:
         if known is None:
             pieces = {key: canonical_json(value) for key, value in self.more.items()}
             pieces["questions"] = canonical_json(as_data(asking.questions))
-            if self.with_reader:
-                pieces["reader"] = canonical_json([asking.reader.name, asking.reader.options])
+            pieces["reader"] = canonical_json([asking.reader.name, asking.reader.options])
             known = self._asked[id(asking)] = (asking, pieces)
         return known[1]
 
 
-def typed_answer(answers: Mapping[str, object], **known: object) -> Answer:
-    """Return an Answer in the `typed` form; Unwritable values raise TypeError or ValueError."""
-    raw = canonical_json({"answers": answers})
-    return Answer(raw=raw, extra={**TYPED_ANSWER, **known})
+def typed_answer(answers: Mapping[str, object], *, served: str | None = None) -> Answer:
+    """Return an Answer in the `typed` form; what is not plain data raises TypeError or ValueError."""
+    return Answer(raw=canonical_json({"answers": answers}), served=served, extra=TYPED_ANSWER)
 
 
 def folder_of(spec: JudgeSpec) -> Path:
@@ -79,7 +73,9 @@ def check_options(spec: JudgeSpec, known: frozenset[str]) -> None:
             near = get_close_matches(name, sorted(known), n=1)
             raise UsageError(
                 f"{spec.path or spec.name}: backend '{spec.backend}' has no option '{name}'",
-                hint=f"did you mean '{near[0]}'?" if near else f"its options: {', '.join(sorted(known)) or 'none'}",
+                hint=f"did you mean '{near[0]}'?"
+                if near
+                else f"its options: {', '.join(sorted(known)) or 'none'}",
             )
 
 
@@ -87,7 +83,9 @@ def switch(spec: JudgeSpec, name: str) -> bool:
     """Return an option as true or false; false where it is not given."""
     value = spec.options.get(name, False)
     if not isinstance(value, bool):
-        raise UsageError(f"{spec.path or spec.name}: '{name}' is neither true nor false", hint=f"write `{name} = true`")
+        raise UsageError(
+            f"{spec.path or spec.name}: '{name}' is neither true nor false", hint=f"write `{name} = true`"
+        )
     return value
 
 
@@ -105,7 +103,9 @@ def whole_number(spec: JudgeSpec, name: str, *, default: int, least: int) -> int
 def existing_program(name: str, folder: Path, spec: JudgeSpec) -> str:
     """Return where the program is; UsageError where there is none."""
     local = folder / name
-    found = str(local) if os.sep in name and os.access(local, os.X_OK) and local.is_file() else shutil.which(name)
+    found = (
+        str(local) if os.sep in name and os.access(local, os.X_OK) and local.is_file() else shutil.which(name)
+    )
     if found is None:
         raise UsageError(
             f"judge '{spec.name}': there is no program '{name}'",

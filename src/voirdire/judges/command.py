@@ -1,7 +1,7 @@
 """A program as a judge: `command:PROGRAM ARGUMENTS`, one JSON object a line on its standard input and output.
 
-In: `{"id", "repeat", "messages", "parts", "questions"}` (and "sampling" where the judge file has one). Out, one line for
-each: `{"id", "text"}` with text for the judge's reader, or `{"id", "answers": {question id: {"value": ...}}}` in the typed
+In: `{"id", "repeat", "messages", "parts", "questions", "reader"}` (and "sampling" where the judge file has one). Out, one
+line for each: `{"id", "text"}` with text for the judge's reader, or `{"id", "answers": {question id: {"value": ...}}}` in the typed
 form, or `{"id", "error"}` for a call that failed and is to be asked again in the next run. `served`, a text beside
 them, names the snapshot that answered. Standard error is free for messages.
 
@@ -23,7 +23,6 @@ import signal
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from voirdire.errors import JudgeError, TryAgain, UsageError
@@ -49,6 +48,7 @@ DEATHS_BEFORE_FIRST_ANSWER = 3
 """A program that ends so often without a single answer cannot be asked at all."""
 
 _STDERR_KEPT = 4000
+"""Bytes kept of standard error, and of a line that could not be understood."""
 
 
 def open_backend(spec: JudgeSpec) -> Backend:
@@ -97,58 +97,69 @@ class CommandBackend:
         self.settings = settings
         self.deterministic = deterministic
         self._bodies = bodies
-        self._free: asyncio.Queue[_Running | None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._groups: set[int] = set()
+        self._free = asyncio.Semaphore(processes)
+        self._idle: list[_Running] = []
+        self._started: list[_Running] = []
         self._answered = False
         self._deaths = 0
-        self._at_exit = weakref.finalize(self, _kill_groups, self._groups)
+        weakref.finalize(self, _kill_all, self._started)
 
     def prepare(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
         """Return the request; its body is the line sent, without id and repeat."""
         return self._bodies.request(item_id, messages, parts, asking)
 
     async def send(self, request: Request, *, repeat: int) -> Answer:
-        """Ask one copy. Raises TryAgain where it ended, JudgeError where it never gets to answer."""
+        """Ask one copy. Raises TryAgain where it ended or fell out of step, JudgeError where it never answers."""
         free = self._slots()
-        running = await free.get()
-        keep: _Running | None = None
+        await free.acquire()
+        running: _Running | None = None
+        in_step = False
         try:
-            if running is None or running.ended:
-                await self._end(running)
-                running = await self._start()
+            running = self._idle.pop() if self._idle else await self._start()
             name = f"{request.digest[:16]}-{repeat}"
-            answer, in_step = _understood(await running.asked(_line(request, name, repeat)), name)
-            if in_step:
-                keep, self._answered = running, True
-            return answer
+            line = await running.asked(_line(request, name, repeat))
+            said = _object_in(line)
+            if said is not None and said.get("id") != name:
+                raise TryAgain("another id: the program answered something else")
+            in_step = said is not None
+            self._answered = self._answered or in_step
+            return _stated(said, line) if said is not None else _not_a_line(line)
         except _EndedError as ended:
             raise self._died(ended) from None
         finally:
-            if keep is None and running is not None:
-                self._kill(running)
-            free.put_nowait(keep if keep is not None else running)
+            if running is not None and in_step:
+                self._idle.append(running)
+            elif running is not None:
+                running.kill()
+            free.release()
 
     async def close(self) -> None:
         """Kill every copy with its children, and wait for them."""
-        if self._free is not None and self._loop is asyncio.get_running_loop():
-            while not self._free.empty():
-                await self._end(self._free.get_nowait())
-        self._free = None
-        _kill_groups(self._groups)
+        here = self._loop is asyncio.get_running_loop()
+        for running in self._started:
+            running.kill()
+            if here:
+                await running.gone()
+        self._forget()
 
-    def _slots(self) -> asyncio.Queue[_Running | None]:
-        """Return the slots of the running loop; processes of an earlier loop cannot be talked to and are killed."""
+    def _slots(self) -> asyncio.Semaphore:
+        """Return the slots of the running loop; copies made under an earlier loop cannot be talked to any more."""
         loop = asyncio.get_running_loop()
-        if self._free is None or self._loop is not loop:
-            _kill_groups(self._groups)
-            self._loop = loop
-            self._free = asyncio.Queue()
-            for _ in range(self.processes):
-                self._free.put_nowait(None)
+        if self._loop is not loop:
+            for running in self._started:
+                running.kill()
+            self._forget()
+            self._loop, self._free = loop, asyncio.Semaphore(self.processes)
         return self._free
 
+    def _forget(self) -> None:
+        self._loop = None
+        self._idle.clear()
+        self._started.clear()
+
     async def _start(self) -> _Running:
+        await self._bury()
         try:
             process = await asyncio.create_subprocess_exec(
                 *self.argv,
@@ -164,24 +175,23 @@ class CommandBackend:
                 f"cannot start {self.argv[0]}: {(error.strerror or str(error)).lower()}",
                 hint="start it by hand in the same folder",
             ) from None
-        self._groups.add(process.pid)
-        return _Running(process)
+        running = _Running(process)
+        self._started.append(running)
+        return running
 
-    def _kill(self, running: _Running) -> None:
-        _kill_group(running.process.pid)
-
-    async def _end(self, running: _Running | None) -> None:
-        if running is not None:
-            self._kill(running)
+    async def _bury(self) -> None:
+        """Wait for the copies that were killed since the last start."""
+        dead = [running for running in self._started if running.killed]
+        for running in dead:
+            self._started.remove(running)
             await running.gone()
-            self._groups.discard(running.process.pid)
 
     def _died(self, ended: _EndedError) -> JudgeError:
         self._deaths += 1
         if not self._answered and self._deaths >= DEATHS_BEFORE_FIRST_ANSWER:
             return JudgeError(
                 f"{shlex.join(self.argv)} never answered: it {ended}",
-                hint="run it by hand and give it one line of JSON; see `voirdire doctor`",
+                hint="run it by hand and give it one line of JSON",
             )
         return TryAgain(f"program {ended}")
 
@@ -190,54 +200,59 @@ class _EndedError(Exception):
     """The program ended instead of answering; the text says how."""
 
 
-@dataclass
 class _Running:
-    """One started copy, with the end of what it wrote to standard error."""
+    """One started copy, the leader of a process group of its own."""
 
-    process: asyncio.subprocess.Process
-    stderr: bytearray = field(default_factory=bytearray)
-
-    def __post_init__(self) -> None:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.killed = False
+        self._process = process
+        self._stderr = bytearray()
         self._listening = asyncio.create_task(self._listen())
-
-    @property
-    def ended(self) -> bool:
-        return self.process.returncode is not None
 
     async def asked(self, line: bytes) -> bytes:
         """Write one line and return the next line; _EndedError where the program is gone."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
-            self.process.stdin.write(line)
-            await self.process.stdin.drain()
-            return await self.process.stdout.readuntil(b"\n")
+            self._process.stdin.write(line)
+            await self._process.stdin.drain()
+            return await self._process.stdout.readuntil(b"\n")
         except (ConnectionError, asyncio.IncompleteReadError):
             raise _EndedError(await self._how_it_ended()) from None
         except asyncio.LimitOverrunError:
             return b"a line without end"
 
+    def kill(self) -> None:
+        """Kill the program and every child in its group; harmless when done twice."""
+        if not self.killed:
+            self.killed = True
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     async def gone(self) -> None:
         """Wait until the process is no more, and let go of its pipes."""
-        await self.process.wait()
+        await self._process.wait()
         self._listening.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._listening
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        await asyncio.gather(self._listening, return_exceptions=True)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     async def _listen(self) -> None:
-        assert self.process.stderr is not None
-        while chunk := await self.process.stderr.read(65536):
-            self.stderr += chunk
-            del self.stderr[:-_STDERR_KEPT]
+        """Keep the end of standard error, so that a program is never stuck for want of a reader."""
+        assert self._process.stderr is not None
+        while chunk := await self._process.stderr.read(65536):
+            self._stderr += chunk
+            del self._stderr[:-_STDERR_KEPT]
 
     async def _how_it_ended(self) -> str:
-        _kill_group(self.process.pid, only_if_open=self.process.returncode is None)
-        code = await self.process.wait()
-        with suppress(asyncio.TimeoutError):
+        """Say how, once it has; a program that only closed its output is killed after a moment."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), timeout=1)
+        self.kill()
+        code = await self._process.wait()
+        with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(self._listening), timeout=1)
-        said = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        said = self._stderr.decode("utf-8", "replace").strip().splitlines()
         how = f"ended with signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"{how}: {said[-1].strip()}" if said else how
 
@@ -250,22 +265,22 @@ def _line(request: Request, name: str, repeat: int) -> bytes:
         return (json.dumps(json.loads(line)) + "\n").encode("ascii")
 
 
-def _understood(line: bytes, name: str) -> tuple[Answer, bool]:
-    """Return the answer in a line, and whether the program is still in step with the questions."""
-    raw = line.decode("utf-8", "replace").rstrip("\r\n")
+def _object_in(line: bytes) -> dict[str, object] | None:
     try:
-        said = json.loads(raw)
+        said = json.loads(line)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
-        reason = "not a JSON line: standard output is for answers alone, messages belong on standard error"
-        return Answer(raw=raw[:_STDERR_KEPT], missing_because=reason), False
-    if said.get("id") != name:
-        return Answer(raw=raw[:_STDERR_KEPT], missing_because="another id: the program answered something else"), False
-    return _stated(said, raw), True
+        return None
+    return said if isinstance(said, dict) else None
 
 
-def _stated(said: Mapping[str, object], raw: str) -> Answer:
+def _not_a_line(line: bytes) -> Answer:
+    reason = (
+        "not a JSON object on one line: standard output is for answers, messages belong on standard error"
+    )
+    return Answer(raw=_shown(line), missing_because=reason)
+
+
+def _stated(said: Mapping[str, object], line: bytes) -> Answer:
     served = said.get("served")
     served = served if isinstance(served, str) else None
     kinds = [key for key in ("text", "answers", "error") if said.get(key) is not None]
@@ -275,22 +290,16 @@ def _stated(said: Mapping[str, object], raw: str) -> Answer:
         case ["text"], str(text):
             return Answer(raw=text, served=served)
         case ["answers"], dict(answers):
-            typed = typed_answer(answers)
-            return Answer(raw=typed.raw, extra=typed.extra, served=served)
-    return Answer(
-        raw=raw[:_STDERR_KEPT],
-        missing_because="wrong form: an answer has one of text, answers and error",
-        served=served,
-    )
+            return typed_answer(answers, served=served)
+        case _:
+            reason = "wrong form: an answer has one of text, answers and error"
+            return Answer(raw=_shown(line), missing_because=reason, served=served)
 
 
-def _kill_group(group: int, *, only_if_open: bool = True) -> None:
-    if only_if_open:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+def _shown(line: bytes) -> str:
+    return line[:_STDERR_KEPT].decode("utf-8", "replace").rstrip("\r\n")
 
 
-def _kill_groups(groups: set[int]) -> None:
-    for group in groups:
-        _kill_group(group)
-    groups.clear()
+def _kill_all(started: list[_Running]) -> None:
+    for running in started:
+        running.kill()

@@ -1,6 +1,7 @@
 """A Python function as a judge: `python:package.module:function` or `path/to/file.py:function`.
 
-The function gets one dict `{"messages", "parts", "questions", "repeat"}` (and "sampling" where the judge file has one).
+The function gets one dict `{"messages", "parts", "questions", "reader", "repeat"}` (and "sampling" where the judge file
+has one); "reader" is the name and the options of the reader of a text answer.
 Or it takes parts by name: a function whose required parameters are all names of parts that the prompt shows gets
 these texts (`def judge(task, response)`); it may also ask for any key of the dict by name. It may be `async`.
 
@@ -58,7 +59,11 @@ def open_backend(spec: JudgeSpec) -> Backend:
             f"'{spec.model}' does not name a function",
             hint="write path/to/file.py:function or python:package.module:function",
         )
-    module = _from_file(folder_of(spec) / where) if where.endswith(".py") else _from_package(where, folder_of(spec))
+    module = (
+        _from_file(folder_of(spec) / where)
+        if where.endswith(".py")
+        else _from_package(where, folder_of(spec))
+    )
     function = _function(module, name, spec.model)
     return PythonBackend(
         function=function,
@@ -100,7 +105,7 @@ class PythonBackend:
             raise
         except (Exception, SystemExit) as error:
             return Answer(missing_because=_raised(error), failed=True)
-        return _answer(returned, call["questions"])
+        return _answer(returned, call["questions"], text_is_read=call["reader"][0] != "typed")
 
     async def close(self) -> None:
         """Hold nothing."""
@@ -112,7 +117,9 @@ class PythonBackend:
 def _from_file(path: Path) -> ModuleType:
     """Import one file under a name of its own; its folder is searched for what it imports."""
     if not path.is_file():
-        raise UsageError(f"there is no file {path}", hint="give the path to a Python file, then a colon and a function")
+        raise UsageError(
+            f"there is no file {path}", hint="give the path to a Python file, then a colon and a function"
+        )
     path = path.resolve()
     name = f"voirdire_judge_{sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     _search(path.parent)
@@ -151,7 +158,8 @@ def _search(folder: Path) -> None:
 
 def _import_error(what: str, error: BaseException) -> UsageError:
     return UsageError(
-        f"cannot import {what}: {type(error).__name__}: {error}", hint="make the file importable on its own first"
+        f"cannot import {what}: {type(error).__name__}: {error}",
+        hint="make the file importable on its own first",
     )
 
 
@@ -231,7 +239,7 @@ def _wants_whole_call(required: Sequence[inspect.Parameter], offered: Mapping[st
 
 async def _called(function: JudgeFunction, arguments: _Arguments) -> object:
     """Return what the function returns, awaited where it is async."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(*arguments.positional, **arguments.by_name)
     returned = await _in_a_thread(lambda: function(*arguments.positional, **arguments.by_name))
     return await returned if inspect.isawaitable(returned) else returned
@@ -243,7 +251,7 @@ async def _in_a_thread(work: Callable[[], object]) -> object:
     done: asyncio.Future[object] = loop.create_future()
 
     def settle(value: object, error: BaseException | None) -> None:
-        if done.cancelled():
+        if done.done():
             return
         if error is None:
             done.set_result(value)
@@ -251,11 +259,14 @@ async def _in_a_thread(work: Callable[[], object]) -> object:
             done.set_exception(error)
 
     def run() -> None:
-        value, error = None, None
+        value: object = None
+        error: BaseException | None = None
         try:
             value = work()
-        except BaseException as raised:  # noqa: BLE001 - handed to the one who waits
+        except (Exception, SystemExit) as raised:
             error = RuntimeError("StopIteration") if isinstance(raised, StopIteration) else raised
+        except BaseException as raised:
+            error = RuntimeError(type(raised).__name__)
         try:
             loop.call_soon_threadsafe(settle, value, error)
         except RuntimeError:
@@ -273,17 +284,20 @@ def _raised(error: BaseException) -> str:
     return f"judge raised {type(error).__name__}: {said}" if said else f"judge raised {type(error).__name__}"
 
 
-def _answer(returned: object, questions: Sequence[Mapping[str, Any]]) -> Answer:
-    """Return text as it is, values in the typed form, and anything else as missing."""
+def _answer(returned: object, questions: Sequence[Mapping[str, Any]], *, text_is_read: bool) -> Answer:
+    """Return text as it is, values in the typed form, and anything else as missing.
+
+    Where no reader of text was chosen, text that is no JSON is the option that it names.
+    """
     if returned is None:
         return Answer(missing_because="judge returned None")
-    if isinstance(returned, str):
+    if isinstance(returned, str) and (text_is_read or returned.lstrip().startswith("{")):
         return Answer(raw=returned)
     returned = _plain(returned)
     if isinstance(returned, Mapping):
         by_id = returned["answers"] if set(returned) == {"answers"} else returned
         return _typed(by_id, questions)
-    if not isinstance(returned, bool | int | float):
+    if not isinstance(returned, bool | int | float | str):
         return Answer(missing_because=f"judge returned a {type(returned).__name__}")
     if len(questions) != 1:
         return Answer(missing_because=f"judge returned one value for {len(questions)} questions")
@@ -300,7 +314,9 @@ def _typed(by_id: object, questions: Sequence[Mapping[str, Any]]) -> Answer:
         return Answer(missing_because=f"judge returned what is not plain data: {error}")
 
 
-_ENTRY_KEYS = frozenset({"value", "probabilities", "items", "missing_because", "label_mass", "probability_source"})
+_ENTRY_KEYS = frozenset(
+    {"value", "probabilities", "items", "missing_because", "label_mass", "probability_source"}
+)
 
 
 def _entry(value: object, kind: str | None) -> object:
@@ -317,7 +333,9 @@ def _entry(value: object, kind: str | None) -> object:
 
 def _all_plain(value: object) -> object:
     value = _plain(value)
-    return {str(key): _all_plain(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+    return (
+        {str(key): _all_plain(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+    )
 
 
 def _plain(value: object) -> object:

@@ -44,7 +44,8 @@ def text(options: Mapping[str, object], name: str, reader: str, *, default: str)
     value = options.get(name, default)
     if not isinstance(value, str):
         raise UsageError(
-            f"reader '{reader}': option '{name}' is {type(value).__name__}, not text", hint=f'write `{name} = "..."`'
+            f"reader '{reader}': option '{name}' is {type(value).__name__}, not text",
+            hint=f'write `{name} = "..."`',
         )
     return value
 

@@ -21,7 +21,7 @@ _THE_TASK = re.compile(
 _BEGINNING = 300
 
 
-class Unreadable(Exception):  # noqa: N818 - an outcome that every reader turns into a reason, not a fault
+class Unreadable(Exception):
     """One answer cannot be read; `reason` says why."""
 
     def __init__(self, reason: str) -> None:

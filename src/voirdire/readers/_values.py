@@ -56,6 +56,14 @@ def as_words(question: Question, value: float | str) -> str:
             return repr(min(1.0, max(0.0, float(value))))
 
 
+def within(question: Question, value: float | str) -> float | str:
+    """Return a number no farther out than the ends of the question's range; an option as it is."""
+    if isinstance(value, str):
+        return value
+    low, high = (question.low, question.high) if isinstance(question, Score) else (0, 1)
+    return min(float(high), max(float(low), float(value)))
+
+
 def nearest_level(question: Score, value: float) -> int:
     """Return the whole level nearest to `value`; half goes up."""
     return min(question.high, max(question.low, math.floor(value + 0.5)))

@@ -56,7 +56,9 @@ def check(questions: Sequence[Question], options: Mapping[str, object]) -> None:
     if not switch(options, "case_sensitive", "exact", default=True):
         words = [word.casefold() for word in words]
     if len(words) < 2 or len(set(words)) != len(words):
-        raise UsageError(f"reader 'exact': {words} are not two or more distinct words", hint="list each word once")
+        raise UsageError(
+            f"reader 'exact': {words} are not two or more distinct words", hint="list each word once"
+        )
 
 
 def _only(questions: Sequence[Question]) -> Question:

@@ -56,7 +56,9 @@ def check(questions: Sequence[Question], options: Mapping[str, object]) -> None:
     labels = _labels(questions, options)
     only_questions(table(options, "labels", "first_line"), labels, "labels", "first_line")
     if any(isinstance(question, Checklist) for question in questions):
-        raise UsageError("reader 'first_line' cannot read a checklist", hint="use the reader 'json' or 'typed'")
+        raise UsageError(
+            "reader 'first_line' cannot read a checklist", hint="use the reader 'json' or 'typed'"
+        )
     if len(set(labels.values())) != len(labels) or ("" in labels.values() and len(labels) > 1):
         raise UsageError(
             f"reader 'first_line': the labels {list(labels.values())} do not tell the questions apart",
@@ -147,7 +149,9 @@ def _not_contradicted(
         for match in _again(label, _accepted(question)).finditer(later):
             word = match["value"] or match["bracketed"]
             if _value(question, word) != values[question.id]:
-                raise Unreadable(f"contradiction: {label or question.id} has two values, the second is {quoted(word)}")
+                raise Unreadable(
+                    f"contradiction: {label or question.id} has two values, the second is {quoted(word)}"
+                )
 
 
 def _no_line(questions: Sequence[Question], labels: Mapping[str, str]) -> str:

@@ -56,7 +56,9 @@ def check(questions: Sequence[Question], options: Mapping[str, object]) -> None:
     only_known(options, OPTIONS, "json")
     pointers = _pointers(questions, options)
     if len(set(pointers)) != len(pointers):
-        raise UsageError("reader 'json': two questions read the same field", hint="give each its own `pointer`")
+        raise UsageError(
+            "reader 'json': two questions read the same field", hint="give each its own `pointer`"
+        )
     pass_field = text(options, "pass_field", "json", default="/pass")
     _apart([*pointers, pass_field] if "pass_at" in options else pointers)
     for pointer in [*pointers, pass_field]:
@@ -75,7 +77,8 @@ def _apart(pointers: Sequence[str]) -> None:
         for inner in pointers:
             if inner.startswith(outer + "/"):
                 raise UsageError(
-                    f"reader 'json': '{inner}' lies inside '{outer}'", hint="read each value from a field of its own"
+                    f"reader 'json': '{inner}' lies inside '{outer}'",
+                    hint="read each value from a field of its own",
                 )
 
 

@@ -16,7 +16,7 @@ from voirdire.questions import Checklist, Choice, Predicate, Question, Score
 from voirdire.readers._object import one_object
 from voirdire.readers._options import only_known
 from voirdire.readers._reasons import EMPTY, Unreadable, quoted
-from voirdire.readers._values import all_missing, value_of
+from voirdire.readers._values import all_missing, value_of, within
 
 ROUNDING = 0.02
 """How far probabilities may miss the sum 1: servers print two or three digits of each."""
@@ -24,7 +24,11 @@ ROUNDING = 0.02
 _SAME = 1e-6
 
 
-def read(raw: str, questions: Sequence[Question], options: Mapping[str, object]) -> Mapping[str, Reading]:
+def read(
+    raw: str,
+    questions: Sequence[Question],
+    options: Mapping[str, object],  # noqa: ARG001 - the shape of every reader
+) -> Mapping[str, Reading]:
     """Return a Reading per question, with probabilities in label order where they were given."""
     try:
         answers = one_object(raw, raw).get("answers")
@@ -36,10 +40,14 @@ def read(raw: str, questions: Sequence[Question], options: Mapping[str, object])
 
 
 def speak(
-    values: Mapping[str, float | str], questions: Sequence[Question], options: Mapping[str, object]
+    values: Mapping[str, float | str],
+    questions: Sequence[Question],
+    options: Mapping[str, object],  # noqa: ARG001 - the shape of every reader
 ) -> str:
     """Return an answer that reads as `values`, without probabilities: the inverse of `read`."""
-    return canonical_json({"answers": {each.id: {"value": values[each.id]} for each in questions}})
+    return canonical_json(
+        {"answers": {each.id: {"value": within(each, values[each.id])} for each in questions}}
+    )
 
 
 def speak_probabilities(values: Mapping[str, float | str], questions: Sequence[Question]) -> str:
@@ -47,10 +55,15 @@ def speak_probabilities(values: Mapping[str, float | str], questions: Sequence[Q
 
     A score between two levels is spread over these two; an option has all of the probability.
     """
-    return canonical_json({"answers": {each.id: _spread(each, values[each.id]) for each in questions}})
+    return canonical_json(
+        {"answers": {each.id: _spread(each, within(each, values[each.id])) for each in questions}}
+    )
 
 
-def check(questions: Sequence[Question], options: Mapping[str, object]) -> None:
+def check(
+    questions: Sequence[Question],  # noqa: ARG001 - the shape of every reader
+    options: Mapping[str, object],
+) -> None:
     """Raise UsageError for any option: there is none."""
     only_known(options, frozenset(), "typed")
 
@@ -145,7 +158,8 @@ def _agrees(
     else:
         same = abs(stated - value) <= _SAME or (
             isinstance(question, Score)
-            and probabilities.get(f"{stated:.0f}" if stated == int(stated) else "") == max(probabilities.values())
+            and probabilities.get(f"{stated:.0f}" if stated == int(stated) else "")
+            == max(probabilities.values())
         )
     if not same:
         raise Unreadable(f"contradiction: the value {quoted(str(stated))} is not what its probabilities give")

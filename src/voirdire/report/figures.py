@@ -7,9 +7,11 @@ Every figure is drawn twice, for a wide and for a narrow screen, from the same r
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+from markupsafe import Markup
 
 from voirdire.blocks import Cell, FigureBlock
 from voirdire.report._svg import COLOUR, inlined
@@ -49,8 +51,8 @@ class Axis:
 class Drawing:
     """One figure drawn for two widths, as SVG that can stand in the page."""
 
-    wide: str
-    narrow: str
+    wide: Markup
+    narrow: Markup
 
 
 @dataclass
@@ -60,7 +62,6 @@ class Draftsman:
     altair: Any
     convert: Callable[..., str]
     drawn: int = 0
-    memory: dict[str, str] = field(default_factory=dict)
 
     def block(self, block: FigureBlock) -> Drawing | None:
         """Draw a block; None where its kind is unknown or none of its rows can be drawn."""
@@ -74,7 +75,7 @@ class Draftsman:
         """Draw rows of label, value, low, high, colour and shape on one axis."""
         return self._both(lambda width: _ruled_intervals(self.altair, rows, axis, width), title, rows)
 
-    def strip(self, rows: Sequence[Row], axis: Axis, *, title: str) -> str:
+    def strip(self, rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
         """Draw the same at the narrow width only: small enough for every screen."""
         chart = _ruled_intervals(self.altair, rows, axis, NARROW)
         return self._svg(chart, title, _in_words(rows))
@@ -85,11 +86,12 @@ class Draftsman:
             wide=self._svg(chart(WIDE), title, words), narrow=self._svg(chart(NARROW), title, words)
         )
 
-    def _svg(self, chart: Chart, title: str, description: str) -> str:
+    def _svg(self, chart: Chart, title: str, description: str) -> Markup:
         specification = _themed(chart).to_dict(validate=False)
         svg = self.convert(specification, allowed_base_urls=[])
         self.drawn += 1
-        return inlined(svg, uid=f"fig{self.drawn}", title=one_line(title), description=description)
+        markup = inlined(svg, uid=f"fig{self.drawn}", title=one_line(title), description=description)
+        return Markup(markup)  # noqa: S704 - written by an XML writer from our own drawing
 
 
 def load() -> Draftsman | None:
@@ -140,7 +142,12 @@ def _dot_rows(block: FigureBlock) -> list[Row]:
         if x is not None:
             key = (x, _text(row, "group"), _text(row, "panel"))
             stacked[key] = stacked.get(key, 0) + 1
-    return [{"x": x, "group": group, "panel": panel, "n": n} for (x, group, panel), n in stacked.items()]
+    order = list(dict.fromkeys((panel, group) for _, group, panel in stacked))
+    rows = sorted(stacked.items(), key=lambda pair: order.index((pair[0][2], pair[0][1])))
+    return [
+        {"label": f"{panel} · {group}" if panel else group, "x": x, "group": group, "n": n}
+        for (x, group, panel), n in rows
+    ]
 
 
 def _curve_rows(block: FigureBlock) -> list[Row]:
@@ -187,7 +194,7 @@ def _themed(chart: Chart) -> Chart:
     quiet = {"domain": False, "ticks": False, "gridColor": COLOUR["rule"], "gridWidth": 1}
     legend = {"labelColor": COLOUR["ink"], "labelFontSize": 11.5, "labelLimit": 180, "title": None}
     placed = {"orient": "top", "direction": "horizontal", "symbolSize": 60, "columnPadding": 14, "offset": 6}
-    return chart.properties(background=None, padding=2).configure(
+    return chart.properties(background="transparent", padding=2).configure(
         font="system-ui",
         view={"stroke": None},
         axis={**label, **title, **quiet},
@@ -211,7 +218,7 @@ def _ruled_intervals(alt: Any, rows: Sequence[Row], axis: Axis, width: int) -> C
 
 def _block_intervals(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     axis = Axis(
-        title=str(options.get("x_title") or ""), domain=_domain(options), lines=_numbers(options.get("lines"))
+        title=_titled(options, "x_title"), domain=_domain(options), lines=_numbers(options.get("lines"))
     )
     keyed, keys = _keyed(rows, width)
     base = _labelled(alt, keyed, axis, width)
@@ -227,7 +234,7 @@ def _block_intervals(alt: Any, rows: Sequence[Row], options: Mapping[str, object
 
 
 def _bars(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
-    axis = Axis(title=str(options.get("x_title") or ""), domain=_domain(options))
+    axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
     keyed, keys = _keyed(rows, width)
     grouping = _grouping(alt, rows)
     offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
@@ -239,21 +246,18 @@ def _bars(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: i
 
 
 def _dots(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
-    groups = _distinct(rows, "group")
+    axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
     most = max(row["n"] for row in rows)
-    title = str(options.get("x_title") or "") or None
-    keyed = [{**row, "key": _key(groups.index(row["group"]), row["group"], width)} for row in rows]
-    axis = Axis(title=title or "", domain=_domain(options))
-    colour = alt.Color("group:N", scale=_palette(alt, groups), legend=None)
+    keyed, keys = _keyed(rows, width)
     base = _labelled(alt, keyed, axis, width)
-    sized = alt.Size("n:Q", scale=alt.Scale(domain=[0, most], range=[0, 420]), legend=None)
-    dots = base.mark_point(filled=True, opacity=0.9).encode(x=_scaled(alt, "x:Q", axis), size=sized, color=colour)
-    counts = base.mark_text(fontSize=10, fontWeight="bold", color=COLOUR["paper"]).encode(
-        x=_scaled(alt, "x:Q", axis), text=alt.condition("datum.n > 1", alt.Text("n:Q"), alt.value(""))
-    )
-    chart = _sized(alt.layer(dots, counts, *_row_names(alt, keyed, width)), width, len(groups), step=34)
-    panels = _distinct(rows, "panel")
-    return chart if len(panels) < 2 else chart.facet(row=alt.Row("panel:N", sort=panels), data=_data(alt, keyed))
+    colour = alt.Color("group:N", scale=_palette(alt, _distinct(rows, "group")), legend=None)
+    size = alt.Size("n:Q", scale=alt.Scale(domain=[0, most], range=[0, 420]), legend=None)
+    x = _scaled(alt, "x:Q", axis)
+    dots = base.mark_point(filled=True, opacity=0.9).encode(x=x, size=size, color=colour)
+    several = [row for row in keyed if row["n"] > 1]
+    counts = base.mark_text(fontSize=10, fontWeight="bold", color=COLOUR["paper"]).encode(x=x, text="n:Q")
+    layers = [dots, counts.properties(data=_data(alt, several))] if several else [dots]
+    return _sized(alt.layer(*layers, *_row_names(alt, keyed, width)), width, len(keys), step=34)
 
 
 def _curves(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
@@ -391,7 +395,7 @@ def _curve_scale(alt: Any, channel: Any, name: str, options: Mapping[str, object
     side = "x" if name == "x" else "y"
     log = bool(options.get(f"log_{side}"))
     scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
-    title = str(options.get(f"{side}_title") or "") or None
+    title = _titled(options, f"{side}_title") or None
     return channel(f"{name}:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5, grid=side == "y"))
 
 
@@ -405,6 +409,5 @@ def _numbers(value: object) -> tuple[float, ...]:
     return tuple(float(item) for item in items if isinstance(item, int | float) and not isinstance(item, bool))
 
 
-def titled(options: Mapping[str, object], key: str) -> str:
-    """Return an axis title from a block's options, on one line."""
-    return one_line(str(options.get(key) or ""))
+def _titled(options: Mapping[str, object], key: str) -> str:
+    return one_line(str(options.get(key) or ""), 80)

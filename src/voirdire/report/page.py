@@ -5,17 +5,16 @@ The sections stand in `sections/`, one file each, in the order of their `PLACE`;
 
 import base64
 import hashlib
+import pkgutil
+from importlib import import_module
 
 from markupsafe import Markup
 
-from voirdire import plugins
 from voirdire.model import Examination
-from voirdire.report import figures
+from voirdire.report import figures, sections
 from voirdire.report.findings_file import from_data
 from voirdire.report.paper import Paper, resource
 from voirdire.report.visible import visible
-
-SECTIONS = "report.sections"
 
 
 def render(data: object) -> str:
@@ -36,7 +35,8 @@ def render(data: object) -> str:
 
 
 def _sections(examination: Examination, paper: Paper) -> list[Markup]:
-    modules = [plugins.load(SECTIONS, name) for name in plugins.names(SECTIONS)]
+    found = pkgutil.iter_modules(sections.__path__, f"{sections.__name__}.")
+    modules = [import_module(module.name) for module in found]
     written = [module.section(examination, paper) for module in sorted(modules, key=lambda module: module.PLACE)]
     return [markup for markup in written if markup is not None]
 

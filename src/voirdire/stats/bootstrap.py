@@ -306,7 +306,9 @@ def _bca_interval(
     value: float, replicates: Vector, influence: Vector, *, level: float
 ) -> tuple[float, float]:
     """Return the bias-corrected and accelerated interval. Efron 1987, doi:10.1080/01621459.1987.10478410."""
-    below = float((replicates < value).mean() + (replicates == value).mean() / 2)
+    rounding = 1e-9 * float(replicates.std())
+    ties = np.abs(replicates - value) <= rounding
+    below = float((replicates < value - rounding).mean() + ties.mean() / 2)
     shift = normal_quantile(min(max(below, 0.5 / len(replicates)), 1 - 0.5 / len(replicates)))
     acceleration = float((influence**3).sum() / (6 * (influence @ influence) ** 1.5))
     z = normal_critical(level)

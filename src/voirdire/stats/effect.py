@@ -1,6 +1,7 @@
 """Standardised effects, for comparison with published tables."""
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,8 +39,10 @@ def cohens_d(
         return Estimate(value=None, n=n, unit=unit, method="Cohen's d (pooled)", note=note)
     value = float(high_arm.mean() - low_arm.mean()) / pooled
     scale = math.sqrt(1 / len(low_arm) + 1 / len(high_arm))
+    spreads = _spreads(df)
     (low, high), (inner_low, inner_high) = (
-        _noncentral_interval(value / scale, df, scale=scale, level=of) for of in (level, EQUIVALENCE_LEVEL)
+        _noncentral_interval(value / scale * spreads, scale=scale, level=of)
+        for of in (level, EQUIVALENCE_LEVEL)
     )
     return Estimate(
         value=value,
@@ -62,40 +65,38 @@ def _squares(arm: Vector) -> float:
     return float(deviations @ deviations)
 
 
-def _noncentral_interval(t: float, df: int, *, scale: float, level: float) -> tuple[float, float]:
+def _noncentral_interval(scaled_t: Vector, *, scale: float, level: float) -> tuple[float, float]:
     """Return the effects at which a t as large, or as small, has a chance of (1 - level) / 2."""
     from scipy.optimize import brentq
 
-    scaled_t, weights = _t_given_spread(t, df)
+    below, above = float(scaled_t.min()) - _FAR, float(scaled_t.max()) + _FAR
 
     def end(share: float) -> float:
-        return float(
-            brentq(
-                lambda shift: _share_below(scaled_t - shift, weights) - share,
-                float(scaled_t.min()) - _FAR,
-                float(scaled_t.max()) + _FAR,
-                xtol=1e-12,
-            )
-        )
+        shift = brentq(lambda shift: _share_below(scaled_t - shift) - share, below, above, xtol=1e-12)
+        return float(shift) * scale
 
     tail = (1 - level) / 2
-    return end(1 - tail) * scale, end(tail) * scale
+    return end(1 - tail), end(tail)
 
 
-def _t_given_spread(t: float, df: int) -> tuple[Vector, Vector]:
-    """Return what t amounts to in true standard errors, over the spreads that samples have, with their weights.
+def _spreads(df: int) -> Vector:
+    """Return the spreads, in true standard deviations, that samples have at each node of the quadrature.
 
-    Nodes are Gauss-Legendre points on the scale of shares, turned into quantiles of the chi distribution: so the
-    noncentral t stays defined for every t.
+    Nodes stand on the scale of shares, so that the noncentral t, an average over spreads, is defined for every t.
     """
     from scipy.special import gammaincinv
 
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    spreads = np.sqrt(2 * gammaincinv(df / 2, (nodes + 1) / 2) / df)
-    return np.asarray(t * spreads), np.asarray(weights / 2)
+    return np.asarray(np.sqrt(2 * gammaincinv(df / 2, _quadrature()[0]) / df))
 
 
-def _share_below(z: Vector, weights: Vector) -> float:
+def _share_below(z: Vector) -> float:
     from scipy.special import ndtr
 
-    return float(ndtr(z) @ weights)
+    return float(ndtr(z) @ _quadrature()[1])
+
+
+@cache
+def _quadrature() -> tuple[Vector, Vector]:
+    """Return Gauss-Legendre nodes in (0, 1) and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return np.asarray((nodes + 1) / 2), np.asarray(weights / 2)

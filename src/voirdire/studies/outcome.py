@@ -29,6 +29,7 @@ from voirdire.studies._committed import ask_committed, plan_committed
 from voirdire.studies._evidence import with_evidence
 from voirdire.studies._grid import grid
 from voirdire.studies._inside import INSIDE
+from voirdire.studies._protocol import with_protocol
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ async def examine_outcome(
         if options.awareness:
             extra.append(await ask_awareness(judge, items, asker, options.times))
         measured[fingerprint] = run.measurements
-        findings += conclude(measurements, judge=fingerprint, family="outcome contrasts of this judge")
+        concluded = conclude(measurements, judge=fingerprint, family="outcome contrasts of this judge")
+        findings += with_protocol(concluded)
         findings += extra
     table = grid(judges, trials, measured)
     return Examination(

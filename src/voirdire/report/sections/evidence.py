@@ -84,7 +84,7 @@ def _strips(finding: Finding, paper: Paper) -> Iterator[Markup]:
         rows = [point(name, estimate, how) for name, estimate, _, how in group]
         lines = {line.quantity: line for _, _, line, _ in group}
         axis = axis_of(group[0][2], rows, title=" / ".join(lines))
-        yield Markup(paper.draftsman.strip(rows, axis, title=f"{title_of(finding)}, {subject_of(finding)}"))  # noqa: S704
+        yield paper.draftsman.strip(rows, axis, title=f"{title_of(finding)}, {subject_of(finding)}")
 
 
 def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
