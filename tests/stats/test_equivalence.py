@@ -63,7 +63,7 @@ def test_tost_is_statsmodels() -> None:
 def test_absence_of_significance_is_not_equivalence() -> None:
     few = [0.3, -0.4, 0.2, -0.1]
     assert (paired_mean(few).p_value or 0) > 0.5
-    assert tost_mean_p(few, margin=0.1) > 0.3
+    assert tost_mean_p(few, margin=0.1) > 0.25
 
 
 def test_tost_needs_spread_and_a_margin() -> None:

@@ -3,9 +3,7 @@ import sys
 
 
 def test_statistics_load_nothing_but_numpy() -> None:
-    modules = (
-        "superiority paired bootstrap proportion agreement equivalence multiplicity sequence effect cases"
-    )
+    modules = "superiority paired bootstrap proportion agreement equivalence multiplicity sequence effect cases shares"
     script = f"""
 import importlib, sys
 for name in {modules.split()!r}:

@@ -25,7 +25,7 @@ def test_ties_get_the_same_value() -> None:
 
 
 def test_what_is_no_p_value_is_refused() -> None:
-    with pytest.raises(DataError, match="'p_values' reaches from 0.1 to 1.2"):
+    with pytest.raises(DataError, match=r"'p_values' reaches from 0\.1 to 1\.2"):
         holm([0.1, 1.2])
     with pytest.raises(DataError, match="not finite"):
         benjamini_hochberg([0.1, float("nan")])

@@ -51,7 +51,7 @@ def test_impossible_counts_are_refused() -> None:
         wilson(0, 0)
     with pytest.raises(DataError, match="4 successes in 3 trials"):
         clopper_pearson(4, 3)
-    with pytest.raises(DataError, match="'successes' is 1.5"):
+    with pytest.raises(DataError, match=r"'successes' is 1\.5"):
         wilson(1.5, 3)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="cannot be tested"):
         wilson(1, 3, null=1.0)

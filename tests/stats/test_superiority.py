@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -173,9 +174,9 @@ def test_rounded_distributions_are_scaled_and_others_refused() -> None:
     assert superiority_of_distributions(
         [0.333, 0.333, 0.333], [0.3335, 0.333, 0.3335]
     ).value == pytest.approx(0.5, abs=1e-3)
-    with pytest.raises(DataError, match=r"sum 0.9"):
+    with pytest.raises(DataError, match=r"sum 0\.9"):
         superiority_of_distributions([0.4, 0.5], [0.5, 0.5])
-    with pytest.raises(DataError, match="lowest -0.5"):
+    with pytest.raises(DataError, match=r"lowest -0\.5"):
         superiority_of_distributions([-0.5, 1.5], [0.5, 0.5])
     with pytest.raises(DataError, match="2 base levels against 3"):
         superiority_of_distributions([0.5, 0.5], [0.2, 0.3, 0.5])
@@ -201,8 +202,5 @@ def test_a_level_outside_0_to_1_is_refused() -> None:
         probability_of_superiority([1], [2], level=95)
 
 
-def test_exact_limit_is_what_fits_64_bits() -> None:
-    total = int(oracle.hypergeom.support(EXACT_SCORES, 0, 0)[0])
-    assert total == 0
-    estimate = probability_of_superiority(np.arange(30), np.arange(30) + 0.5)
-    assert "exact" in estimate.method
+def test_every_split_of_the_most_scores_fits_64_bits() -> None:
+    assert math.comb(EXACT_SCORES, EXACT_SCORES // 2) < 2**63

@@ -322,7 +322,7 @@ def measurements(table: VerdictTable, *, settle: Settle | None = None) -> list[M
     `settle` writes what would settle an unresolved ruling.
     """
     judges = sorted(tallies(table), key=_by_advantage)
-    return [_measurement(tally, settle) for tally in judges ]
+    return [_measurement(tally, settle) for tally in judges if tally.slots]
 
 
 def families(table: VerdictTable, *, settle: Settle | None = None) -> dict[str, list[Measurement]]:

@@ -137,7 +137,9 @@ def locate(document: str, pointer: str, *, where: str) -> tuple[int, int]:
     for token in _tokens(pointer, where):
         found = _member(document, at, token)
         if found is None:
-            raise DataError(f"{where}: there is nothing at {pointer} ('{token}' is not there)", hint="check the pointer")
+            raise DataError(
+                f"{where}: there is nothing at {pointer} ('{token}' is not there)", hint="check the pointer"
+            )
         at = found
     return at, _end(document, at)
 

@@ -10,6 +10,10 @@ from voirdire.edits.run_log import Actor, LogStep, Passage, RunLog
 from voirdire.errors import DataError
 
 
+NEAR = 40
+"""Characters within which a cut looks for a space."""
+
+
 @dataclass(frozen=True)
 class Window:
     """How much of a log is shown: steps `before` and `after` the decision, and `characters` of one passage at most."""
@@ -93,9 +97,16 @@ def _shortened(step: LogStep, longest: int) -> tuple[LogStep, int]:
 
 
 def _short(passage: Passage, longest: int) -> tuple[Passage, int]:
-    lost = len(passage.text) - longest
-    if lost <= 0 or not passage.heading:
+    """Leave out the middle of a long passage, from a space or line end to another where one is near."""
+    text = passage.text
+    if len(text) <= longest or not passage.heading:
         return passage, 0
-    head = longest // 2
-    tail = passage.text[head + lost :]
-    return replace(passage, text=f"{passage.text[:head]}\n[… {lost} characters not shown …]\n{tail}"), lost
+    head = _back_to_space(text, longest // 2)
+    tail = len(text) - _back_to_space(text[::-1], longest - longest // 2)
+    lost = tail - head
+    return replace(passage, text=f"{text[:head]}\n[… {lost} characters not shown …]\n{text[tail:]}"), lost
+
+
+def _back_to_space(text: str, at: int) -> int:
+    spaces = max(text.rfind(" ", at - NEAR, at), text.rfind("\n", at - NEAR, at))
+    return spaces if spaces > 0 else at

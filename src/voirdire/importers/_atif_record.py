@@ -9,7 +9,14 @@ from voirdire.errors import DataError
 from voirdire.importers._faults import explained
 
 HINT = "see the ATIF documentation; keys of your own belong under `extra`"
-AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics", "llm_call_count")
+AGENT_ONLY = (
+    "model_name",
+    "reasoning_effort",
+    "reasoning_content",
+    "tool_calls",
+    "metrics",
+    "llm_call_count",
+)
 
 
 class _Record(BaseModel):

@@ -67,7 +67,9 @@ class LogRecord(Record):
 
     step: list[StepRecord] | None = None
     text: Words | None = None
-    file: Words | None = Field(None, description="a Claude Code session or an ATIF file, beside the case file")
+    file: Words | None = Field(
+        None, description="a Claude Code session or an ATIF file, beside the case file"
+    )
 
     @model_validator(mode="after")
     def _one_of_three(self) -> "LogRecord":
@@ -87,7 +89,9 @@ class PlantRecord(Record):
     find: Words | None = Field(None, description="what to replace; nothing: the whole text")
     text: StrictStr | None = Field(None, description="what to put there")
     until: StrictStr | StrictInt | None = Field(None, description="remove the lines from `line` to this one")
-    insert: Literal["agent", "user"] | None = Field(None, description="put a message of this one after the line")
+    insert: Literal["agent", "user"] | None = Field(
+        None, description="put a message of this one after the line"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> "PlantRecord":
@@ -119,7 +123,9 @@ class ControlRecord(Record):
     """The log in which the agent takes the step."""
 
     instead: list[InsteadRecord] = Field(default_factory=list)
-    file: Words | None = Field(None, description="a second log; it may differ in the decision and the report alone")
+    file: Words | None = Field(
+        None, description="a second log; it may differ in the decision and the report alone"
+    )
 
 
 class OutcomeRecord(Record):

@@ -12,7 +12,9 @@ FAULTS_SHOWN = 3
 
 def explained(error: ValidationError, *, where: str, hint: str) -> DataError:
     """Return the error to raise: every fault with its key, the first three of them."""
-    faults = [_fault(one["loc"], one["type"], one["msg"], one["input"]) for one in error.errors(include_url=False)]
+    faults = [
+        _fault(one["loc"], one["type"], one["msg"], one["input"]) for one in error.errors(include_url=False)
+    ]
     more = f"; and {len(faults) - FAULTS_SHOWN} more" if len(faults) > FAULTS_SHOWN else ""
     return DataError(f"{where}: {'; '.join(faults[:FAULTS_SHOWN])}{more}", hint=hint)
 

@@ -135,7 +135,11 @@ def _spans(lines: Sequence[Line], one: Plant, where: str) -> list[NativeSpan]:
         return _removal(lines, line, selected(lines, one.until or one.line, where=at), one.name, at)
     if one.kind is PlantKind.INSERT:
         new = _inserted(line, one)
-        return [NativeSpan(Deed.INSERTED, one.name, line.number, new["uuid"], "/message/content/0/text", None, _json(new))]
+        return [
+            NativeSpan(
+                Deed.INSERTED, one.name, line.number, new["uuid"], "/message/content/0/text", None, _json(new)
+            )
+        ]
     pointer = one.pointer or _only_text(line, one.find, at)
     raw = replace_in_json(line.raw, pointer, one.find, one.text, where=f"{at}, line {line.number}")
     return [NativeSpan(Deed.REPLACED, one.name, line.number, line.uuid, pointer, raw)]
@@ -143,7 +147,9 @@ def _spans(lines: Sequence[Line], one: Plant, where: str) -> list[NativeSpan]:
 
 def _removal(lines: Sequence[Line], first: Line, last: Line, name: str, at: str) -> list[NativeSpan]:
     if last.number < first.number:
-        raise DataError(f"{at}: line {last.number} comes before line {first.number}", hint="exchange `line` and `until`")
+        raise DataError(
+            f"{at}: line {last.number} comes before line {first.number}", hint="exchange `line` and `until`"
+        )
     taken = [line for line in lines if first.number <= line.number <= last.number]
     return [NativeSpan(Deed.REMOVED, name, line.number, line.uuid) for line in taken]
 
@@ -155,7 +161,9 @@ def _only_text(line: Line, find: str | None, at: str) -> str:
     if len(fit) != 1:
         held = quoted(find) if find is not None else "a text"
         places = f"stands at {len(fit)} places: {', '.join(fit[:6])}" if fit else "stands nowhere"
-        raise DataError(f"{at}, line {line.number}: {held} {places}", hint="give the `pointer` of the one you mean")
+        raise DataError(
+            f"{at}, line {line.number}: {held} {places}", hint="give the `pointer` of the one you mean"
+        )
     return fit[0]
 
 
@@ -204,7 +212,9 @@ def _json(data: Mapping[str, Any]) -> str:
 # --- links ------------------------------------------------------------------------------------------
 
 
-def _links(lines: Sequence[Line], spans: Sequence[NativeSpan], removed: Mapping[int, str]) -> list[NativeSpan]:
+def _links(
+    lines: Sequence[Line], spans: Sequence[NativeSpan], removed: Mapping[int, str]
+) -> list[NativeSpan]:
     """Return the changed parents: of lines behind a removal, and of lines behind a message that was put in."""
     by_uuid = {line.uuid: line for line in lines if line.uuid}
     put_in = {span.line: span for span in spans if span.deed is Deed.INSERTED}
@@ -254,14 +264,19 @@ def _applied(lines: Sequence[Line], spans: Sequence[NativeSpan]) -> tuple[str, .
 # --- proofs -----------------------------------------------------------------------------------------
 
 
-def prove_only_spans_differ(original: RunLog, planted: RunLog, spans: Sequence[NativeSpan], *, where: str) -> None:
+def prove_only_spans_differ(
+    original: RunLog, planted: RunLog, spans: Sequence[NativeSpan], *, where: str
+) -> None:
     """Raise DataError, naming both places, where the two logs differ outside the declared spans."""
     touched = {(span.uuid, span.pointer) for span in spans if span.deed is Deed.REPLACED}
     gone = {span.uuid for span in spans if span.deed in (Deed.REMOVED, Deed.INSERTED)}
     left = [one for one in original.passages() if not _declared(one, touched, gone)]
     right = [one for one in planted.passages() if not _declared(one, touched, gone)]
     for before, after in zip(left, right, strict=False):
-        if (before.place and before.place.key, show(before)) != (after.place and after.place.key, show(after)):
+        if (before.place and before.place.key, show(before)) != (
+            after.place and after.place.key,
+            show(after),
+        ):
             raise _differs(before, after, where)
     if len(left) != len(right):
         extra = (left if len(left) > len(right) else right)[min(len(left), len(right))]
@@ -275,7 +290,9 @@ def _declared(passage: Passage, touched: Collection[tuple[str, str]], gone: Coll
     if passage.place is None:
         return False
     own, pointer = passage.place.uuid, passage.place.pointer
-    return own in gone or any(own == line and (at == pointer or at.startswith(f"{pointer}/")) for line, at in touched)
+    return own in gone or any(
+        own == line and (at == pointer or at.startswith(f"{pointer}/")) for line, at in touched
+    )
 
 
 def _differs(before: Passage, after: Passage, where: str) -> DataError:
@@ -314,7 +331,9 @@ def replaced_in(log: RunLog, name: str, find: str, text: str, *, where: str) -> 
 def _one_replaced(passages: Sequence[Passage], find: str, text: str, where: str) -> tuple[Passage, ...]:
     fit = [number for number, one in enumerate(passages) if find in one.text]
     if len(fit) != 1:
-        raise DataError(f"{where}: {quoted(find)} stands in {len(fit)} texts of the step", hint="quote it exactly")
+        raise DataError(
+            f"{where}: {quoted(find)} stands in {len(fit)} texts of the step", hint="quote it exactly"
+        )
     return tuple(
         replace(one, text=replace_once(one.text, find, text, where=where)) if number == fit[0] else one
         for number, one in enumerate(passages)

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -108,7 +108,9 @@ class Intake:
             ("Tool calls without a result", self.calls_without_result, ""),
             ("Blocks that are no text", sum(self.other_blocks.values()), _by_name(self.other_blocks)),
         )
-        return said + [f"{what}: {count}{f' ({names})' if names else ''}." for what, count, names in counted if count]
+        return said + [
+            f"{what}: {count}{f' ({names})' if names else ''}." for what, count, names in counted if count
+        ]
 
 
 def _because(intake: Intake) -> str:
@@ -136,6 +138,16 @@ def lines_of(data: bytes) -> tuple[Line, ...]:
         raws.pop()
     last = len(raws)
     return tuple(_line(number, raw, last=number == last) for number, raw in enumerate(raws, start=1))
+
+
+def lines_again(raws: Sequence[str], known: Sequence[Line]) -> tuple[Line, ...]:
+    """Return changed raw lines read; those that are known already are not read twice."""
+    read = {line.raw: line for line in known}
+    last = len(raws)
+    return tuple(
+        replace(read[raw], number=number) if raw in read else _line(number, raw, last=number == last)
+        for number, raw in enumerate(raws, start=1)
+    )
 
 
 def raw_text(lines: Sequence[str]) -> bytes:
@@ -200,13 +212,15 @@ def _line(number: int, raw: str, *, last: bool) -> Line:
         return Line(number, raw, fault="breaks off" if last else "is not JSON")
     if not isinstance(data, dict):
         return Line(number, raw, fault=f"is no entry but {_kind(data)}")
-    if _deeper_than(data, DEEPEST):
+    if raw.count("{") + raw.count("[") > DEEPEST and _deeper_than(data, DEEPEST):
         return Line(number, raw, fault="is nested too deeply")
     return Line(number, raw, data)
 
 
 def _kind(data: object) -> str:
-    return {str: "a text", list: "a list", bool: "a truth value", type(None): "null"}.get(type(data), "a number")
+    return {str: "a text", list: "a list", bool: "a truth value", type(None): "null"}.get(
+        type(data), "a number"
+    )
 
 
 def _deeper_than(data: object, most: int) -> bool:
@@ -294,13 +308,20 @@ def _gathered(chain: Sequence[Line], kept: set[int]) -> set[int]:
     """Return the lines of responses that are kept in part, and the results of every call in them."""
     responses = {_text(line.message, "id") for line in chain if line.number in kept} - {""}
     parts = [line for line in chain if line.number in kept or _text(line.message, "id") in responses]
-    calls = {_text(block, "id") for line in parts for _, block in blocks_of(line) if block.get("type") == "tool_use"}
+    calls = {
+        _text(block, "id")
+        for line in parts
+        for _, block in blocks_of(line)
+        if block.get("type") == "tool_use"
+    }
     answers = [line for line in chain if _answers(line) & calls]
     return {line.number for line in (*parts, *answers)}
 
 
 def _answers(line: Line) -> set[str]:
-    return {_text(block, "tool_use_id") for _, block in blocks_of(line) if block.get("type") == "tool_result"} - {""}
+    return {
+        _text(block, "tool_use_id") for _, block in blocks_of(line) if block.get("type") == "tool_result"
+    } - {""}
 
 
 def _speaks(line: Line) -> bool:

@@ -17,4 +17,6 @@ def read_toml(file: Path | Traversable) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise DataError(f"{file}: not UTF-8: {error}", hint="save the file as UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DataError(f"{file}: not TOML: {error}", hint="`voirdire init` writes a commented example") from None
+        raise DataError(
+            f"{file}: not TOML: {error}", hint="`voirdire init` writes a commented example"
+        ) from None

@@ -213,7 +213,12 @@ def _step(found: "record.StepRecord", at: str) -> Step:
         message=_texts(found.message, f"{at}/message"),
         reasoning=_texts(found.reasoning_content, f"{at}/reasoning_content"),
         calls=tuple(
-            Call(call.tool_call_id, call.function_name, call.arguments, Place(1, f"{at}/tool_calls/{number}/arguments"))
+            Call(
+                call.tool_call_id,
+                call.function_name,
+                call.arguments,
+                Place(1, f"{at}/tool_calls/{number}/arguments"),
+            )
             for number, call in enumerate(found.tool_calls or ())
         ),
         results=tuple(
@@ -255,7 +260,11 @@ def to_data(trajectory: Trajectory) -> dict[str, Any]:
             "session_id": trajectory.session_id,
             "trajectory_id": trajectory.trajectory_id,
             "agent": _without_nothing(
-                {"name": trajectory.agent, "version": trajectory.agent_version, "model_name": trajectory.model}
+                {
+                    "name": trajectory.agent,
+                    "version": trajectory.agent_version,
+                    "model_name": trajectory.model,
+                }
             ),
             "steps": [_step_data(step, number) for number, step in enumerate(trajectory.steps, start=1)],
             "final_metrics": dict(trajectory.final_metrics),
@@ -277,7 +286,9 @@ def _step_data(step: Step, number: int) -> dict[str, Any]:
                 {"tool_call_id": call.id, "function_name": call.name, "arguments": dict(call.arguments)}
                 for call in step.calls
             ],
-            "observation": {"results": [_result_data(result) for result in step.results]} if step.results else None,
+            "observation": {"results": [_result_data(result) for result in step.results]}
+            if step.results
+            else None,
             "metrics": dict(step.metrics),
             "is_copied_context": step.copied or None,
             "extra": _extra_data(step),
@@ -336,6 +347,7 @@ def _step_without_places(step: Step) -> Step:
         reasoning=tuple(Text(text.text) for text in step.reasoning),
         calls=tuple(replace(call, place=None) for call in step.calls),
         results=tuple(
-            replace(result, content=tuple(Text(text.text) for text in result.content)) for result in step.results
+            replace(result, content=tuple(Text(text.text) for text in result.content))
+            for result in step.results
         ),
     )

@@ -19,11 +19,11 @@ from voirdire.errors import DataError, UsageError
 from voirdire.importers import _planting as planting
 from voirdire.importers._files import unpacked
 from voirdire.importers._planting import NativeSpan, Plant, PlantKind, Version
-from voirdire.importers._session import Line, lines_of, raw_text
+from voirdire.importers._session import Line, lines_again, raw_text
 from voirdire.importers._toml import read_toml
 from voirdire.importers.atif import from_text, log_of
 from voirdire.importers.atif import sniff as is_atif
-from voirdire.importers.claude_code import session_of
+from voirdire.importers.claude_code import session_of, session_of_lines
 from voirdire.model import Item, Origin
 
 if TYPE_CHECKING:
@@ -117,7 +117,9 @@ class Case:
         ]
         if self.original is not None:
             pairs += [
-                _of_logs("beside the original log", "log", ("original", f"step {version}"), self.original, log)
+                _of_logs(
+                    "beside the original log", "log", ("original", f"step {version}"), self.original, log
+                )
                 for version, log in self.logs.items()
             ]
         return tuple(pairs)
@@ -157,7 +159,9 @@ def _units(log: RunLog) -> list[str]:
 
 def shipped_cases(kind: Kind | None = None) -> tuple[str, ...]:
     """Return the names of the cases that ship with the package, those written for it first."""
-    found = sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
+    found = sorted(
+        entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml")
+    )
     written = [name for name in found if not name.startswith(Kind.RECORDED)]
     recorded = [name for name in found if name.startswith(Kind.RECORDED)]
     return tuple({Kind.WRITTEN: written, Kind.RECORDED: recorded, None: written + recorded}[kind])
@@ -222,7 +226,9 @@ def _beside(file: Traversable | Path, name: str, where: str) -> bytes:
     try:
         return unpacked(found.read_bytes(), where=name)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise DataError(f"{where}: there is no log '{name}' beside it", hint="give a path from the case file") from None
+        raise DataError(
+            f"{where}: there is no log '{name}' beside it", hint="give a path from the case file"
+        ) from None
 
 
 # --- one source, all versions -----------------------------------------------------------------------
@@ -236,7 +242,11 @@ def _case(found: "record.CaseRecord", file: Traversable | Path, where: str) -> C
         title=found.title,
         kind=Kind.RECORDED if found.log.file else Kind.WRITTEN,
         step=RequiredStep(
-            found.step.what, found.step.required, found.step.why, found.step.no_hurry, tuple(found.step.traces)
+            found.step.what,
+            found.step.required,
+            found.step.why,
+            found.step.no_hurry,
+            tuple(found.step.traces),
         ),
         logs=made.logs,
         decisions={version: _decided(log, made, version, found.id) for version, log in made.logs.items()},
@@ -363,8 +373,8 @@ def _made_by_planting(found: "record.CaseRecord", data: bytes, where: str) -> _M
     for version in Version:
         planted = planting.plant(original.lines, plants, version, where=where)
         natives[version] = raw_text(planted.lines)
-        session = session_of(natives[version], where=f"{where}, step {version}")
         at = f"{where}, step {version}"
+        session = session_of_lines(lines_again(planted.lines, original.lines), where=at)
         planting.prove_only_spans_differ(original.log, session.log, planted.spans, where=at)
         if version is Version.SKIPPED:
             planting.refuse_traces(session.lines, found.step.traces, where=at)
@@ -378,7 +388,9 @@ def _made_by_planting(found: "record.CaseRecord", data: bytes, where: str) -> _M
 
 
 def _plant(one: "record.PlantRecord") -> Plant:
-    kind = PlantKind.REMOVE if one.until is not None else PlantKind.INSERT if one.insert else PlantKind.REPLACE
+    kind = (
+        PlantKind.REMOVE if one.until is not None else PlantKind.INSERT if one.insert else PlantKind.REPLACE
+    )
     return Plant(
         name=one.name,
         kind=kind,
@@ -402,7 +414,8 @@ def _lines_of_decision(
     lines: Sequence[Line], spans: dict[Version, tuple[NativeSpan, ...]], version: Version
 ) -> frozenset[str]:
     """Return the ids of the lines, in one version, that a plant named 'decision' touches in either."""
-    touched = {span.uuid for all_spans in spans.values() for span in all_spans if span.plant == DECISION}
+    made = [span for all_spans in spans.values() for span in all_spans if span.plant == DECISION]
+    touched = {span.uuid for span in made if span.deed is not planting.Deed.RELINKED}
     if version is Version.DONE:
         return frozenset(touched)
     removed = {span.uuid for span in spans[Version.SKIPPED] if span.deed is planting.Deed.REMOVED}
@@ -421,7 +434,9 @@ def _made_of_two(found: "record.CaseRecord", data: bytes, control: bytes, where:
             hint=DIFF_HINT,
         )
     if not comparison.changes:
-        raise DataError(f"{where}: both logs are the same", hint="the agent takes the step in the control's log")
+        raise DataError(
+            f"{where}: both logs are the same", hint="the agent takes the step in the control's log"
+        )
     return _Made(
         logs={Version.SKIPPED: skipped, Version.DONE: done},
         decision_lines={version: frozenset() for version in Version},
@@ -447,7 +462,9 @@ def _decided(log: RunLog, made: _Made, version: Version, case_id: str) -> tuple[
 
 
 def _holds(step: LogStep, lines: frozenset[str]) -> bool:
-    return step.name in lines or any(one.place is not None and one.place.uuid in lines for one in step.passages)
+    return step.name in lines or any(
+        one.place is not None and one.place.uuid in lines for one in step.passages
+    )
 
 
 def _first_difference(logs: dict[Version, RunLog]) -> int:
@@ -469,7 +486,11 @@ def _prove(case: Case) -> None:
     if skipped == done:
         raise DataError(f"{where}: the agent does the same in both logs", hint="the control takes the step")
     before = _text_before(case)
-    for name, words in (("required", case.step.required), ("why", case.step.why), ("no_hurry", case.step.no_hurry)):
+    for name, words in (
+        ("required", case.step.required),
+        ("why", case.step.why),
+        ("no_hurry", case.step.no_hurry),
+    ):
         if not _holds_words(before, words):
             raise DataError(
                 f"{where}: step/{name}: the log does not say {quoted(words)} before the decision",
@@ -477,7 +498,9 @@ def _prove(case: Case) -> None:
             )
     for note in (case.no_harm, case.harm, case.unrelated):
         if note in skipped or note in done:
-            raise DataError(f"{where}: the log holds the note {quoted(note)}", hint="the agent never saw the note")
+            raise DataError(
+                f"{where}: the log holds the note {quoted(note)}", hint="the agent never saw the note"
+            )
     _prove_traces(case, skipped, done, where)
 
 

@@ -63,18 +63,26 @@ def read_session(path: Path) -> Session:
 
 def session_of(data: bytes, *, where: str) -> Session:
     """Read a session from the bytes of its file (unpacked)."""
-    lines = lines_of(data)
+    return session_of_lines(lines_of(data), where=where)
+
+
+def session_of_lines(lines: tuple[Line, ...], *, where: str) -> Session:
+    """Read a session from its lines."""
     sorted_lines = ordered(lines)
     if not any(line.type in ("user", "assistant") for line in sorted_lines.run):
         said = " ".join(sorted_lines.intake.sentences())
-        raise DataError(f"{where}: there is no message in it. {said}", hint="give a Claude Code session (JSON lines)")
+        raise DataError(
+            f"{where}: there is no message in it. {said}", hint="give a Claude Code session (JSON lines)"
+        )
     build = _Build()
     for line in sorted_lines.run:
         build.take(line)
     trajectory = _trajectory(sorted_lines, build)
     log = log_of(trajectory)
     if not log.steps:
-        raise DataError(f"{where}: its messages hold no text", hint="give a session in which something was said")
+        raise DataError(
+            f"{where}: its messages hold no text", hint="give a session in which something was said"
+        )
     return Session(lines, trajectory, log, build.account(sorted_lines.intake))
 
 
@@ -146,7 +154,9 @@ class _Build:
             self.totals = line.data or {}
         else:
             content = str((line.data or {}).get("content"))
-            self._new(Actor.SYSTEM, line).message.append(Text(content, Place(line.number, "/content", line.uuid)))
+            self._new(Actor.SYSTEM, line).message.append(
+                Text(content, Place(line.number, "/content", line.uuid))
+            )
 
     def steps(self) -> tuple[Step, ...]:
         """Return the steps that hold anything."""
