@@ -18,6 +18,7 @@ BENCH := .venv-bench
 PINS := .venv-pins
 UV := uv==0.13.9
 WORKERS ?= 2
+BENCHMARKS ?= asking
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_REQUIRE_VIRTUALENV := 1
@@ -74,7 +75,7 @@ slow: $(DONE)/dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow -o timeout=3600
 
 bench: $(BENCH)/.done
-	@for file in benchmarks/[!_]*.py; do echo "== $$file"; $(BENCH)/bin/python "$$file"; done
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(BENCH)/bin/python benchmarks/$$name.py; done
 
 docs: $(DONE)/dev
 	$(BIN)/python -m tools.docs

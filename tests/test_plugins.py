@@ -51,16 +51,36 @@ def test_a_summary_is_read_without_importing() -> None:
     )
 
 
-def test_another_package_adds_through_an_entry_point(tmp_path: Path) -> None:
-    (tmp_path / "other_probes.py").write_text(
-        '"""Shiny: do emblems raise the score?"""\nPROBE = "the probe"\n'
-    )
-    info = tmp_path / "other_probes-1.0.dist-info"
+def package(folder: Path, source: str, entries: str) -> None:
+    """Install a package of one module, as pip would leave it."""
+    (folder / "other_probes.py").write_text(source)
+    info = folder / "other_probes-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-probes\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[voirdire.probes]\nshiny = other_probes\n")
-    done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, str(tmp_path)], capture_output=True, text=True, check=True
+    (info / "entry_points.txt").write_text(f"[voirdire.probes]\n{entries}\n")
+
+
+def printed(program: str, folder: Path) -> str:
+    command = [sys.executable, "-c", program, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_another_package_adds_through_an_entry_point(tmp_path: Path) -> None:
+    package(
+        tmp_path, '"""Shiny: do emblems raise the score?"""\nPROBE = "the probe"\n', "shiny = other_probes"
     )
     names = sorted([*plugins.names("probes"), "shiny"])
-    assert done.stdout == f"{names} the probe Shiny: do emblems raise the score?\n"
+    assert printed(ELSEWHERE, tmp_path) == f"{names} the probe Shiny: do emblems raise the score?\n"
+
+
+def test_another_package_cannot_take_the_place_of_ours(tmp_path: Path) -> None:
+    package(tmp_path, 'PROBE = "another"\n', "outcome = other_probes")
+    program = ELSEWHERE.replace("shiny", "outcome").replace(".PROBE", ".PROBE.name")
+    assert printed(program, tmp_path).startswith(f"{plugins.names('probes')} outcome Outcome: ")
+
+
+def test_a_broken_package_is_told_and_breaks_no_list(tmp_path: Path) -> None:
+    package(tmp_path, "import not_installed_anywhere\n", "shiny = other_probes")
+    program = ELSEWHERE.replace('plugins.load("probes", "shiny").PROBE, ', "")
+    said = "the probe 'shiny' of the package other-probes cannot be loaded: No module named 'not_installed_anywhere'"
+    assert printed(program, tmp_path).strip().endswith(said)

@@ -297,13 +297,16 @@ class JudgeSpec:
 
 def canonical_json(data: object) -> str:
     """Return `data` as JSON with sorted keys and no spaces: one text per value, for hashing."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
+    return _CANONICAL.encode(data)
 
 
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no place in an identity")
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 
 @dataclass(frozen=True)
@@ -440,6 +443,11 @@ class Judge(Protocol):
     @property
     def deterministic(self) -> bool:
         """Whether its settings promise the same answer to the same request."""
+        ...
+
+    @property
+    def rules(self) -> Mapping[str, tuple[str, str]]:
+        """Its own wordings of a probe's rule question, plain and negated, by the probe's name."""
         ...
 
     def reasking(self, asking: Asking, *, name: str = "") -> Judge:

@@ -30,28 +30,48 @@ def names(room: str) -> list[str]:
 
 
 def load(room: str, name: str) -> ModuleType:
-    """Import and return what stands under `name`; UsageError with the names there are where it does not exist."""
+    """Import and return what stands under `name`; of two with one name ours is taken.
+
+    Raises UsageError with the names there are where it does not exist, and where another package's cannot be imported.
+    """
+    if name in _own(room):
+        return import_module(f"voirdire.{room}.{name}")
     foreign = _foreign(room)
     if name in foreign:
-        loaded: ModuleType = foreign[name].load()
-        return loaded
-    if name not in _own(room):
-        raise UsageError(
-            f"there is no {room.removesuffix('s')} '{name}'",
-            hint=f"choose one of: {', '.join(names(room))}",
-        )
-    return import_module(f"voirdire.{room}.{name}")
+        return _imported(room, foreign[name])
+    raise UsageError(
+        f"there is no {_one_of(room)} '{name}'",
+        hint=f"choose one of: {', '.join(names(room))}",
+    )
 
 
 def summary(room: str, name: str) -> str:
     """Return the first line of the module's docstring, without its full stop. Ours is read, not imported."""
-    if name in _own(room) and name not in _foreign(room):
+    if name in _own(room):
         with open(os.path.join(HOUSE, room, f"{name}.py"), encoding="utf-8") as file:
             first = file.readline()
-        first = first.strip().removeprefix('"""').removesuffix('"""')
-    else:
-        first = (load(room, name).__doc__ or "").strip().partition("\n")[0]
-    return first.rstrip(".")
+        return first.strip().removeprefix('"""').removesuffix('"""').rstrip(".")
+    try:
+        module = load(room, name)
+    except UsageError as error:
+        return str(error)
+    return (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
+def _imported(room: str, entry: EntryPoint) -> ModuleType:
+    try:
+        loaded: ModuleType = entry.load()
+    except Exception as error:
+        package = entry.dist.name if entry.dist else entry.value
+        raise UsageError(
+            f"the {_one_of(room)} '{entry.name}' of the package {package} cannot be loaded: {error}",
+            hint=f"upgrade {package}, or remove it",
+        ) from error
+    return loaded
+
+
+def _one_of(room: str) -> str:
+    return {"cli": "command", "studies": "study", "remedies": "remedy"}.get(room, room.removesuffix("s"))
 
 
 def _own(room: str) -> set[str]:

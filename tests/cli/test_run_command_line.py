@@ -37,6 +37,7 @@ def test_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixtur
     for name in plugins.names("cli"):
         assert f"\n  {name} " in shown
     assert max(len(line) for line in shown.splitlines()) <= cli.COLUMNS
+    assert "?." not in shown
 
 
 def test_help_after_a_command_is_that_commands(capsys: pytest.CaptureFixture[str]) -> None:

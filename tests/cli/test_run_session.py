@@ -144,6 +144,7 @@ FORECASTS = (
     Forecast(240, 40, 0, 200, Cost(61_000, 2_000, 0.12), Cost(120_000, 40_000, 0.8), 200.0),
     Forecast(240, 0, 3, 237, Cost(61_000, 2_000), Cost(120_000, 40_000), None),
     Forecast(240, 240, 0, 0, Cost(), Cost(), None),
+    Forecast(8, 0, 0, 8, Cost(), Cost(), None),
     Forecast(2, 0, 0, 2, Cost(100, 2, 0.00012), Cost(200, 4, 0.00052), 1.0),
 )
 

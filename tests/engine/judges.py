@@ -1,7 +1,6 @@
 """Judges and calls that the tests of this room share."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from voirdire.engine.ask import Asker
 from voirdire.engine.budget import Budget
@@ -77,13 +76,3 @@ def quick_pace(concurrency: int = 8, *, attempts: int = 3, timeout: float = 20.0
         longest_wait=0.01,
         seed=1,
     )
-
-
-async def ask_all(url: str, path: Path, n: int, **options: object) -> Asker:
-    """Ask `n` calls once and return the asker afterwards."""
-    judge = chat_judge(url, **options)  # type: ignore[arg-type]
-    with Ledger(path) as ledger:
-        asked = asker(ledger)
-        await asked.ask(calls(judge, n))
-        await judge.close()
-    return asked

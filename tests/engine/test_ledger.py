@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def keys(ledger: Ledger, n: int, *, repeat: int = 0) -> dict[Key, Request]:
 
 
 def record(ledger: Ledger, wanted: dict[Key, Request], answer: Answer = ANSWER) -> None:
-    ledger.record([Entry(key, request.item_id, answer) for key, request in wanted.items()])
+    ledger.record([Entry(key, request, answer) for key, request in wanted.items()])
 
 
 def test_an_answer_comes_back_as_it_was_written(ledger: Ledger) -> None:
@@ -90,7 +91,7 @@ def test_an_answer_that_was_paid_is_never_replaced(ledger: Ledger) -> None:
     [key] = wanted = keys(ledger, 1)
     record(ledger, wanted)
     later = Answer(raw="SCORE: 1")
-    assert ledger.record([Entry(key, "item-0", later)]) == {key: ANSWER}
+    assert ledger.record([Entry(key, wanted[key], later)]) == {key: ANSWER}
     assert ledger.answers(wanted)[key] == ANSWER
 
 
@@ -287,12 +288,15 @@ def _opened(path: Path) -> str:
 
 def _as_nobody(path: Path) -> str:
     """Open the ledger in a child that gave up being root, which may write anything."""
-    readable = path.parent
-    for folder in readable.parents:
+    for folder in path.parent.parents:
         if folder.name.startswith("pytest-"):
             folder.chmod(0o755)
     read, write = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # forking beside threads: the child only opens a file
+        child = os.fork()
     if child == 0:
         os.setgid(65534)
         os.setuid(65534)

@@ -11,6 +11,7 @@ import pytest
 from tests.engine.scripted import asker_on, judge_for, outcome_items, pair_items, reviewer
 from voirdire.engine.conclude import conclude
 from voirdire.engine.forms import Form
+from voirdire.engine.rule import rule_judges
 from voirdire.engine.run import ProbeRun, ask_repeats, plan_probe, run_probe
 from voirdire.errors import DataError, SelfCheckError, UsageError
 from voirdire.judges.planted import planted_judge
@@ -243,3 +244,10 @@ def test_the_order_in_which_pairs_arrive_does_not_change_the_advantage(tmp_path:
     with asker_on(tmp_path / "l.sqlite") as asker:
         found = asyncio.run(run_probe(POSITION, judge, mixed, asker, planted=planted_judge))
     assert found.measurements[0].estimate.value == 1.0
+
+
+def test_a_judge_file_may_word_the_rule_question_itself(tmp_path: Path) -> None:
+    judge = judge_for(OUTCOME, reviewer())
+    worded = replace(judge, rules={"outcome": ("May luck count?", "Must luck be left out?")})
+    asked = [one.asking.messages[-1].text for one in rule_judges(worded, OUTCOME)]
+    assert [text.partition("\n")[0] for text in asked] == ["May luck count?", "Must luck be left out?"]

@@ -42,7 +42,7 @@ def summary(folder: Path, *options: str, **environment: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
         cwd=folder,
-        env={**kept, "PATH": "", **environment},
+        env={**kept, "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -87,6 +87,8 @@ def test_with_a_chromium_they_are_counted(folder: Path) -> None:
 
 
 def test_spread_over_processes_they_are_counted_too(folder: Path) -> None:
-    code, shown = summary(folder, "-n", "1", CHROMIUM=fake_chromium(folder), VOIRDIRE_REQUIRE_BROWSER="1")
+    code, shown = summary(
+        folder, "-p", "xdist", "-n", "1", CHROMIUM=fake_chromium(folder), VOIRDIRE_REQUIRE_BROWSER="1"
+    )
     assert code == 0
     assert "browser tests: 1 run with" in shown

@@ -1,3 +1,4 @@
+import json
 import random
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +13,7 @@ from voirdire.errors import UsageError
 from voirdire.judges import open_judge
 from voirdire.judges._prompted import PromptedJudge, fill, placeholders
 from voirdire.judges.planted import planted_judge
-from voirdire.model import Answer, Asking, Item, Message, ReaderSpec
+from voirdire.model import Answer, Asking, Item, Message, ReaderSpec, canonical_json
 from voirdire.questions import Choice, Predicate, Question, Score
 
 BASE = Asking(
@@ -106,6 +107,12 @@ def test_only_named_parts_are_in_the_request() -> None:
     assert "famous" not in with_author.body
 
 
+def test_the_body_of_a_plain_backend_is_canonical_json() -> None:
+    body = open_judge(spec("planted", "fair"), BASE).render(ITEM).body
+    assert body == canonical_json(json.loads(body))
+    assert sorted(json.loads(body)) == ["messages", "parts", "questions", "reader"]
+
+
 def test_a_missing_answer_is_missing_for_every_question_with_its_raw_text() -> None:
     judge = open_judge(spec("planted", "fair"), BASE)
     request = judge.render(ITEM)
@@ -149,7 +156,8 @@ def test_confidence_is_ours_for_each_kind_of_question() -> None:
     questions = (Choice("c", "?", ("a", "b", "d")), Predicate("p", "?"), Score("s", "?", 0, 2))
 
     def policy(parts: Mapping[str, str], question: str, rng: random.Random) -> float | str | None:
-        return {"c": "a", "p": 0.75, "s": 1.0}[question]
+        values: Mapping[str, float | str] = {"c": "a", "p": 0.75, "s": 1.0}
+        return values[question]
 
     judge: PromptedJudge = planted_judge(
         "sure", asking(questions=questions), policy, seed=1, deterministic=True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.judges._kit import DAMAGE, ITEM, PROCESS, RULE_ITEM, ask, ask_once, asking
+from tests.judges._kit import ITEM, PROCESS, RULE_ITEM, ask, ask_once, asking
 from voirdire.errors import QuotaError, TryAgain, UsageError
 from voirdire.judges import open_judge, read_spec
 from voirdire.model import Answer, Message

@@ -3,6 +3,8 @@
 Every bound allows for three standard errors of the simulation itself.
 """
 
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -78,38 +80,46 @@ def test_rare_moves_are_not_missed_by_an_interval_of_zero_width(moved: float, un
         paired_proportion(int((row > 0).sum()), int((row < 0).sum()), int((row == 0).sum())) for row in moves
     ]
     assert np.mean([covers(estimate, truth) for estimate in counts]) >= 0.93 - SLACK
-    if moved == 0.0 or moved * units >= 5:
-        assert np.mean([covers(estimate, truth) for estimate in means]) >= 0.93 - SLACK
+    assert np.mean([covers(estimate, truth) for estimate in means]) >= 0.93 - SLACK
 
 
-@pytest.mark.parametrize("units", [30, 100])
-def test_t_interval_covers_where_bootstraps_fall_short(units: int) -> None:
+def damaged_pass_at_8(units: int, generator: np.random.Generator) -> np.ndarray:
+    """Differences in Pass@8 of 32 samples where 15 % of problems lose four fifths of their success rate."""
+    solved = generator.beta(0.3, 0.7, units)
+    kept = np.where(generator.random(units) < 0.15, solved * 0.2, solved)
+    pass_at_8 = np.array([1 - comb(32 - right, 8) / comb(32, 8) for right in range(33)])
+    return np.asarray(pass_at_8[generator.binomial(32, solved)] - pass_at_8[generator.binomial(32, kept)])
+
+
+def test_t_interval_covers_where_the_bootstrap_falls_short() -> None:
     generator = np.random.default_rng(33)
-    truth, hits = 0.05 * 0.85 * 2, {"t": 0, "percentile": 0}
-    for judge in range(JUDGES // 2):
-        damaged = generator.random(units) < 0.17
-        differences = np.where(damaged, generator.beta(1, 1, units), 0.0) + generator.normal(0, 0.03, units)
-        hits["t"] += covers(paired_mean(differences), truth)
+    truth = float(damaged_pass_at_8(400_000, np.random.default_rng(99)).mean())
+    judges = JUDGES // 2
+    covered = dict.fromkeys(("t", "percentile"), 0)
+    for judge in range(judges):
+        differences = damaged_pass_at_8(30, generator)
         (resampled,) = bootstrap_means(
             differences,
-            draw(units, seed=judge, resamples=1_000),
+            draw(30, seed=judge, resamples=1_000),
             interval=BootstrapInterval.PERCENTILE,
         )
-        hits["percentile"] += covers(resampled, truth)
-    assert hits["t"] >= hits["percentile"]
-    assert hits["t"] / (JUDGES // 2) >= 0.92 - SLACK
+        covered["t"] += covers(paired_mean(differences, span=1.0), truth)
+        covered["percentile"] += covers(resampled, truth) if resampled.low is not None else 0
+    assert covered["t"] / judges >= 0.95 - 3 * (0.05 * 0.95 / judges) ** 0.5
+    assert covered["percentile"] / judges <= covered["t"] / judges - 0.015
 
 
 def test_clusters_cover_where_single_units_do_not() -> None:
     generator = np.random.default_rng(34)
     clusters = np.repeat(np.arange(12), 6)
     clustered = plain = 0
-    for _ in range(JUDGES):
+    judges = JUDGES // 4
+    for _ in range(judges):
         differences = np.repeat(generator.normal(0, 1, 12), 6) + generator.normal(0, 1, 72)
         clustered += covers(paired_mean(differences, clusters=clusters), 0.0)
         plain += covers(paired_mean(differences), 0.0)
-    assert clustered / JUDGES >= 0.95 - SLACK
-    assert plain / JUDGES < 0.80
+    assert clustered / judges >= 0.95 - 0.03
+    assert plain / judges < 0.80
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.5])

@@ -86,7 +86,7 @@ def test_counting_listing_and_brute_force_agree(values: list[float]) -> None:
     assert sign_flip_p(many).p_value == pytest.approx(brute)
 
 
-@given(st.lists(halves.filter(bool), min_size=21, max_size=40))
+@given(st.lists(halves.filter(bool), min_size=33, max_size=48))
 def test_drawn_patterns_come_near_the_counted_ones(values: list[float]) -> None:
     counted = sign_flip_p(values)
     moved = sign_flip_p(np.array(values) * np.pi)

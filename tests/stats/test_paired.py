@@ -171,3 +171,12 @@ def test_paired_counts_are_counts() -> None:
         paired_proportion(0, 0, 0)
     with pytest.raises(DataError, match="'minus' is -1"):
         paired_proportion(1, -1, 0)
+
+
+def test_thirty_units_off_any_lattice_are_still_exact() -> None:
+    differences = np.random.default_rng(29).normal(0.3, 1, 30)
+    found = sign_flip_p(differences)
+    patterns = np.random.default_rng(30).integers(0, 2, (200_000, 30)) * 2 - 1
+    drawn = (np.abs(patterns @ differences) >= abs(differences.sum())).mean()
+    assert found.method == "exact sign-flip p"
+    assert found.p_value == pytest.approx(drawn, abs=0.003)

@@ -164,7 +164,8 @@ def _row(name: str, summary: str, width: int) -> str:
     from textwrap import wrap
 
     lead = f"  {name:<{width}}  "
-    lines = wrap(summary + ".", COLUMNS - len(lead)) or [""]
+    sentence = summary if summary.endswith("?") else f"{summary}."
+    lines = wrap(sentence, COLUMNS - len(lead))
     return lead + f"\n{' ' * len(lead)}".join(lines)
 
 

@@ -139,11 +139,10 @@ def forecast_text(forecast: Forecast) -> str:
     known = f", {forecast.cached:,} of them in the ledger already" if forecast.cached else ""
     long = f", {forecast.too_long:,} too long to be sent" if forecast.too_long else ""
     lines = [f"plan: {_calls(forecast.calls)}{known}{long}, {forecast.to_ask:,} to ask"]
+    if forecast.to_ask and (forecast.worst.input_tokens or forecast.worst.output_tokens):
+        lines.append(f"      {_tokens(forecast.expected, forecast.worst)}")
     if forecast.to_ask:
-        lines += [
-            f"      {_tokens(forecast.expected, forecast.worst)}",
-            f"      {_money(forecast.expected, forecast.worst)}; {_time(forecast.seconds)}",
-        ]
+        lines.append(f"      {_money(forecast.expected, forecast.worst)}; {_time(forecast.seconds)}")
     return "\n".join(lines)
 
 

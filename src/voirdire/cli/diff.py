@@ -48,9 +48,11 @@ def _lines(case: Case) -> Iterator[str]:
     for comparison in case.comparisons():
         yield from _comparison_lines(comparison)
     if case.native is not None:
+        from voirdire.importers.cases import NAMES
+
         for version, spans in case.native.spans.items():
             yield ""
-            yield f"== the native file, original and step {version}: {_counted(len(_runs(spans)), 'span')}"
+            yield f"== the native file, original and {NAMES[version]}: {_counted(len(_runs(spans)), 'span')}"
             yield from (f"   {line}" for line in _runs(spans))
             yield "   every other byte is the same"
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from voirdire.edits.run_log import visible
 from voirdire.errors import DataError
 
 _UNIT = re.compile(r"[^\n.!?]*(?:[.!?]+(?=\s|$)[^\S\n]*|\n|[.!?]+|$)")
@@ -74,7 +75,7 @@ def changes_by_unit(left: Sequence[str], right: Sequence[str]) -> tuple[Change, 
 def quoted(text: str, longest: int = 60) -> str:
     """Return a short quotation of foreign text, on one line and in quotes."""
     shown = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    return json.dumps(shown, ensure_ascii=not shown.isprintable()) if shown else "nothing"
+    return visible(json.dumps(shown, ensure_ascii=False)) if shown else "nothing"
 
 
 def position(text: str, offset: int) -> Position:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from voirdire.edits.run_log import Actor, LogStep, Passage, RunLog
 from voirdire.errors import DataError
 
-
 NEAR = 40
 """Characters within which a cut looks for a space."""
 

@@ -295,10 +295,11 @@ class _Batch:
 
     async def _work(self) -> None:
         while (key := self._next()) is not None:
-            answer = await self._asker._send(self._calls[key])
+            call = self._calls[key]
+            answer = await self._asker._send(call)
             if answer is None:
                 return
-            await self._committed(Entry(key, self._calls[key].request.item_id, answer))
+            await self._committed(Entry(key, call.request, answer))
 
     def _next(self) -> Key | None:
         """Return a call that is ours to ask, or None where there is none or all is stopped."""

@@ -37,21 +37,23 @@ CREATE TABLE identities (
     id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, name TEXT NOT NULL, fields TEXT NOT NULL,
     first_seen REAL NOT NULL
 );
-CREATE TABLE requests (digest TEXT PRIMARY KEY, body BLOB NOT NULL, compressed INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE requests (
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, body BLOB NOT NULL, compressed INTEGER NOT NULL
+);
 CREATE TABLE answers (
-    identity INTEGER NOT NULL REFERENCES identities (id), digest TEXT NOT NULL, repeat INTEGER NOT NULL,
-    item TEXT NOT NULL, raw TEXT NOT NULL, missing_because TEXT, failed INTEGER NOT NULL,
+    identity INTEGER NOT NULL REFERENCES identities (id), request INTEGER NOT NULL REFERENCES requests (id),
+    repeat INTEGER NOT NULL, item TEXT NOT NULL, raw TEXT NOT NULL, missing_because TEXT, failed INTEGER NOT NULL,
     input_tokens INTEGER, output_tokens INTEGER, cached_tokens INTEGER, money REAL, served TEXT, seconds REAL,
     extra TEXT, at REAL NOT NULL
 );
-CREATE UNIQUE INDEX answer_key ON answers (identity, digest, repeat);
+CREATE UNIQUE INDEX answer_key ON answers (identity, request, repeat);
 CREATE TABLE owners (
     id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, boot TEXT, space TEXT, born TEXT,
     expires REAL NOT NULL
 );
 CREATE TABLE claims (
-    identity INTEGER NOT NULL, digest TEXT NOT NULL, repeat INTEGER NOT NULL, owner TEXT NOT NULL,
-    PRIMARY KEY (identity, digest, repeat)
+    identity INTEGER NOT NULL, request INTEGER NOT NULL, repeat INTEGER NOT NULL, owner TEXT NOT NULL,
+    PRIMARY KEY (identity, request, repeat)
 ) WITHOUT ROWID;
 CREATE TABLE looks (
     id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, family TEXT NOT NULL, n INTEGER NOT NULL, at REAL NOT NULL
@@ -63,9 +65,9 @@ _ANSWER_COLUMNS = (
 )
 
 _RECORD = f"""
-INSERT INTO answers (identity, digest, repeat, item, at, {_ANSWER_COLUMNS})
+INSERT INTO answers (identity, request, repeat, item, at, {_ANSWER_COLUMNS})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (identity, digest, repeat) DO UPDATE SET
+ON CONFLICT (identity, request, repeat) DO UPDATE SET
     item = excluded.item, at = excluded.at, raw = excluded.raw, missing_because = excluded.missing_because,
     failed = excluded.failed, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
     cached_tokens = excluded.cached_tokens, money = excluded.money, served = excluded.served,
@@ -74,9 +76,9 @@ WHERE answers.failed
 """
 
 _CLAIM = """
-INSERT OR IGNORE INTO claims (identity, digest, repeat, owner)
+INSERT OR IGNORE INTO claims (identity, request, repeat, owner)
 SELECT ?1, ?2, ?3, ?4
-WHERE NOT EXISTS (SELECT 1 FROM answers WHERE identity = ?1 AND digest = ?2 AND repeat = ?3 AND NOT failed)
+WHERE NOT EXISTS (SELECT 1 FROM answers WHERE identity = ?1 AND request = ?2 AND repeat = ?3 AND NOT failed)
 """
 
 
@@ -92,7 +94,7 @@ class Entry(NamedTuple):
     """An answer about to be written."""
 
     key: Key
-    item_id: str
+    request: Request
     answer: Answer
 
 
@@ -116,6 +118,7 @@ class Ledger:
         self.path = Path(path)
         self.lease_seconds = lease_seconds
         self._identities: dict[str, int] = {}
+        self._requests: dict[str, int] = {}
         with self._explained():
             self._connection = _connect(self.path)
             try:
@@ -177,12 +180,15 @@ class Ledger:
         """
         now = time.time()
         with self._writing():
+            self._register([entry.request for entry in entries])
             before = self._connection.total_changes
-            self._connection.executemany(_RECORD, [_row(entry, now) for entry in entries])
+            self._connection.executemany(
+                _RECORD, [(*self._place(entry.key), *_columns(entry, now)) for entry in entries]
+            )
             written = self._connection.total_changes - before
             self._connection.executemany(
-                "DELETE FROM claims WHERE identity = ? AND digest = ? AND repeat = ?",
-                [entry.key for entry in entries if entry.answer.failed],
+                "DELETE FROM claims WHERE identity = ? AND request = ? AND repeat = ?",
+                [self._place(entry.key) for entry in entries if entry.answer.failed],
             )
         if written == len(entries):
             return {}
@@ -234,8 +240,8 @@ class Ledger:
         """
         columns = ", ".join(f"a.{name}" for name in _ANSWER_COLUMNS.split(", "))
         query = f"""
-            SELECT i.fingerprint, i.name, a.item, a.digest, a.repeat, a.at, {columns}
-            FROM answers a JOIN identities i ON i.id = a.identity ORDER BY a.rowid
+            SELECT i.fingerprint, i.name, a.item, r.digest, a.repeat, a.at, {columns}
+            FROM answers a JOIN identities i ON i.id = a.identity JOIN requests r ON r.id = a.request ORDER BY a.rowid
         """
         with self._explained():
             for fingerprint, name, item, digest, repeat, at, *rest in self._connection.execute(query):
@@ -307,10 +313,29 @@ class Ledger:
         marks = ",".join("?" * len(digests))
         with self._explained():
             return self._connection.execute(
-                f"SELECT digest, repeat, {columns} FROM answers "
-                f"WHERE identity = ? AND NOT failed AND digest IN ({marks})",
-                (identity, *digests),
+                f"SELECT digest, repeat, {columns} FROM requests CROSS JOIN answers ON request = requests.id "
+                f"WHERE digest IN ({marks}) AND identity = ? AND NOT failed",
+                (*digests, identity),
             ).fetchall()
+
+    def _register(self, requests: Iterable[Request]) -> None:
+        """Learn the row numbers of these requests, writing down those that are new. Within a transaction."""
+        new = {request.digest: request.body for request in requests if request.digest not in self._requests}
+        if not new:
+            return
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO requests (digest, body, compressed) VALUES (?, ?, ?)",
+            [(digest, *_packed(body)) for digest, body in new.items()],
+        )
+        digests = iter(new)
+        while chunk := list(islice(digests, _KEYS_PER_QUERY)):
+            marks = ",".join("?" * len(chunk))
+            self._requests.update(
+                self._connection.execute(f"SELECT digest, id FROM requests WHERE digest IN ({marks})", chunk)
+            )
+
+    def _place(self, key: Key) -> tuple[int, int, int]:
+        return key.identity, self._requests[key.digest], key.repeat
 
     def _prepare(self) -> None:
         connection = self._connection
@@ -374,7 +399,7 @@ class Lease:
     def __init__(self, ledger: Ledger) -> None:
         self.owner = uuid.uuid4().hex
         self._ledger = ledger
-        self._place = _this_process()
+        self._process = _this_process()
         self._held = False
 
     def claim(self, requests: Mapping[Key, Request]) -> Claimed:
@@ -383,11 +408,11 @@ class Lease:
         keys = list(requests)
         with ledger._writing():
             self._renew()
+            ledger._register(requests.values())
             mine = self._insert(keys)
             others = [] if len(mine) == len(keys) else self._others(set(keys) - set(mine))
             if others and self._bury({owner for _, owner in others}):
                 mine += self._insert([key for key, _ in others])
-            _write_requests(ledger._connection, [requests[key] for key in mine])
         rest = set(keys).difference(mine)
         answers = ledger.answers(rest) if rest else {}
         return Claimed(mine, answers, [key for key in keys if key in rest and key not in answers])
@@ -409,13 +434,13 @@ class Lease:
         self._ledger._connection.execute(
             "INSERT INTO owners (id, host, pid, boot, space, born, expires) VALUES (?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
-            (self.owner, *self._place, time.time() + self._ledger.lease_seconds),
+            (self.owner, *self._process, time.time() + self._ledger.lease_seconds),
         )
 
     def _insert(self, keys: Sequence[Key]) -> list[Key]:
         connection = self._ledger._connection
         before = connection.total_changes
-        connection.executemany(_CLAIM, [(*key, self.owner) for key in keys])
+        connection.executemany(_CLAIM, [(*self._ledger._place(key), self.owner) for key in keys])
         if connection.total_changes - before == len(keys):
             return list(keys)
         return [key for key in keys if self._owner_of(key) == self.owner]
@@ -426,7 +451,8 @@ class Lease:
 
     def _owner_of(self, key: Key) -> str | None:
         row = self._ledger._connection.execute(
-            "SELECT owner FROM claims WHERE identity = ? AND digest = ? AND repeat = ?", key
+            "SELECT owner FROM claims WHERE identity = ? AND request = ? AND repeat = ?",
+            self._ledger._place(key),
         ).fetchone()
         return None if row is None else str(row[0])
 
@@ -438,14 +464,14 @@ class Lease:
             row = connection.execute(
                 "SELECT host, pid, boot, space, born, expires FROM owners WHERE id = ?", (owner,)
             ).fetchone()
-            if row is None or row[5] < time.time() or _is_dead(_Place(*row[:5]), self._place):
+            if row is None or row[5] < time.time() or _is_dead(_Process(*row[:5]), self._process):
                 dead.append(owner)
         for owner in dead:
             _drop(connection, owner)
         return bool(dead)
 
 
-class _Place(NamedTuple):
+class _Process(NamedTuple):
     """Which process it is: machine, process number, boot and process space (None: cannot be told), time of birth."""
 
     host: str
@@ -455,11 +481,11 @@ class _Place(NamedTuple):
     born: str | None
 
 
-def _this_process() -> _Place:
-    return _Place(socket.gethostname(), os.getpid(), _boot(), _space(), _birth(os.getpid()))
+def _this_process() -> _Process:
+    return _Process(socket.gethostname(), os.getpid(), _boot(), _space(), _birth(os.getpid()))
 
 
-def _is_dead(owner: _Place, here: _Place) -> bool:
+def _is_dead(owner: _Process, here: _Process) -> bool:
     """Whether an owner is surely dead: a process of this machine that is gone. Unknown counts as alive."""
     if owner.host != here.host:
         return False
@@ -553,14 +579,6 @@ def _explanation(path: Path, error: Exception) -> DataError:
     return DataError(f"ledger '{path}': {said}", hint="name another file with --ledger")
 
 
-def _write_requests(connection: sqlite3.Connection, requests: Iterable[Request]) -> None:
-    distinct = {request.digest: request.body for request in requests}
-    connection.executemany(
-        "INSERT OR IGNORE INTO requests (digest, body, compressed) VALUES (?, ?, ?)",
-        [(digest, *_packed(body)) for digest, body in distinct.items()],
-    )
-
-
 def _packed(body: str) -> tuple[str | bytes, bool]:
     if len(body) < _COMPRESS_FROM:
         return _storable(body), False
@@ -572,11 +590,10 @@ def _drop(connection: sqlite3.Connection, owner: str) -> None:
     connection.execute("DELETE FROM owners WHERE id = ?", (owner,))
 
 
-def _row(entry: Entry, now: float) -> tuple[object, ...]:
-    key, item_id, answer = entry
+def _columns(entry: Entry, now: float) -> tuple[object, ...]:
+    answer = entry.answer
     return (
-        *key,
-        _storable(item_id),
+        _storable(entry.request.item_id),
         now,
         _storable(answer.raw),
         None if answer.missing_because is None else _storable(answer.missing_because),

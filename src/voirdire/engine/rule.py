@@ -15,8 +15,9 @@ SYSTEM = "You are asked about your own rule for giving scores. Answer yes or no.
 
 
 def rule_judges(judge: Judge, probe: Probe) -> tuple[Judge, Judge]:
-    """Return the judge asked its rule in the plain and in the negated wording."""
-    return _asked(judge, probe.rule), _asked(judge, probe.rule_negated)
+    """Return the judge asked its rule in the plain and in the negated wording, its own wordings if it brings any."""
+    plain, negated = judge.rules.get(probe.name, (probe.rule, probe.rule_negated))
+    return _asked(judge, plain), _asked(judge, negated)
 
 
 def _asked(judge: Judge, wording: str) -> Judge:

@@ -83,7 +83,7 @@ class PlantRecord(Record):
     """One change that the tool makes in the log's file. Name those about the decision and the report so."""
 
     name: Words
-    versions: list[Literal["skipped", "done"]] = Field(default_factory=lambda: ["skipped", "done"])
+    versions: list[Literal["skipped", "done"]] = ["skipped", "done"]
     line: StrictStr | StrictInt = Field(description="the line's uuid (8 characters at least), or its number")
     pointer: StrictStr = Field("", description="JSON pointer of the text in that line")
     find: Words | None = Field(None, description="what to replace; nothing: the whole text")
@@ -164,12 +164,12 @@ class CaseRecord(Record):
     format: Literal["voirdire.case/1"] = Field(alias="schema")
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
     title: Words
-    agent: AgentRecord = Field(default_factory=AgentRecord)
+    agent: AgentRecord = AgentRecord(model=None, harness=None)
     step: RequiredRecord
     log: LogRecord
     plant: list[PlantRecord] = Field(default_factory=list)
     outcome: OutcomeRecord
-    control: ControlRecord = Field(default_factory=ControlRecord)
+    control: ControlRecord = ControlRecord(file=None)
     rule: RuleRecord | None = None
     window: WindowRecord = Field(default_factory=WindowRecord)
 

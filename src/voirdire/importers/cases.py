@@ -6,6 +6,7 @@ declared in the case; the notes of later from one template. A case that differs 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from enum import StrEnum
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,7 +20,7 @@ from voirdire.errors import DataError, UsageError
 from voirdire.importers import _planting as planting
 from voirdire.importers._files import unpacked
 from voirdire.importers._planting import NativeSpan, Plant, PlantKind, Version
-from voirdire.importers._session import Line, lines_again, raw_text
+from voirdire.importers._session import lines_again, raw_text
 from voirdire.importers._toml import read_toml
 from voirdire.importers.atif import from_text, log_of
 from voirdire.importers.atif import sniff as is_atif
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from voirdire.importers import _case_record as record
 
 DECISION, REPORT = "decision", "report"
+NAMES = {Version.SKIPPED: "step skipped", Version.DONE: "step taken"}
 FINDING = "{finding}"
 HINT = "`voirdire init` writes a commented case; the schema is published with the package"
 DIFF_HINT = "make both versions from one source: one span that differs, all else the same"
@@ -113,7 +115,7 @@ class Case:
         skipped, done = self.logs[Version.SKIPPED], self.logs[Version.DONE]
         pairs = [
             _of_texts("what happened later", "outcome", ("no harm", "harm"), self.no_harm, self.harm),
-            _of_logs("the control", "log", ("step skipped", "step taken"), skipped, done),
+            _of_logs("the control", "log", (NAMES[Version.SKIPPED], NAMES[Version.DONE]), skipped, done),
         ]
         if self.original is not None:
             pairs += [
@@ -150,8 +152,7 @@ def _of_logs(title: str, part: str, names: tuple[str, str], base: RunLog, varian
 def _units(log: RunLog) -> list[str]:
     """Return the log's text as one unit per line of every passage, the empty line between two with the first."""
     shown = [show(passage) for passage in log.passages()]
-    text = [f"{passage}\n\n" for passage in shown[:-1]] + shown[-1:]
-    return text
+    return [f"{passage}\n\n" for passage in shown[:-1]] + shown[-1:]
 
 
 # --- what ships, and what is read -------------------------------------------------------------------
@@ -298,7 +299,7 @@ def _made(found: "record.CaseRecord", file: Traversable | Path, where: str) -> _
         return _made_of_written(found, where)
     data = _beside(file, found.log.file, where)
     if found.control.file is not None:
-        return _made_of_two(found, data, _beside(file, found.control.file, where), where)
+        return _made_of_two(data, _beside(file, found.control.file, where), where)
     if is_atif(data[:4096].decode("utf-8", "replace")):
         raise DataError(
             f"{where}: plants go into Claude Code sessions, and '{found.log.file}' is an ATIF file",
@@ -381,7 +382,7 @@ def _made_by_planting(found: "record.CaseRecord", data: bytes, where: str) -> _M
         logs[version], spans[version] = session.log, planted.spans
     return _Made(
         logs=logs,
-        decision_lines={version: _lines_of_decision(original.lines, spans, version) for version in Version},
+        decision_lines={version: _lines_of_decision(spans, version) for version in Version},
         original=original.log,
         native=Native(data, natives, spans),
     )
@@ -410,9 +411,7 @@ def _require_names(plants: Sequence[Plant], where: str) -> None:
             raise DataError(f"{where}: no [[plant]] of the skipped version is named '{name}'", hint=HINT)
 
 
-def _lines_of_decision(
-    lines: Sequence[Line], spans: dict[Version, tuple[NativeSpan, ...]], version: Version
-) -> frozenset[str]:
+def _lines_of_decision(spans: dict[Version, tuple[NativeSpan, ...]], version: Version) -> frozenset[str]:
     """Return the ids of the lines, in one version, that a plant named 'decision' touches in either."""
     made = [span for all_spans in spans.values() for span in all_spans if span.plant == DECISION]
     touched = {span.uuid for span in made if span.deed is not planting.Deed.RELINKED}
@@ -422,25 +421,38 @@ def _lines_of_decision(
     return frozenset(touched - removed)
 
 
-def _made_of_two(found: "record.CaseRecord", data: bytes, control: bytes, where: str) -> _Made:
-    """Take two recorded logs, which may differ in the decision and the report alone."""
+def _made_of_two(data: bytes, control: bytes, where: str) -> _Made:
+    """Take two recorded logs, which may differ in what the agent did at the decision and in the report alone."""
     skipped, done = (_log_in(one, where) for one in (data, control))
-    comparison = _of_logs("", "log", ("", ""), skipped, done)
-    if len(comparison.changes) > 2:
-        first, *_, last = comparison.changes
-        raise DataError(
-            f"{where}: the two logs may differ in the decision and in the report only, but they differ at "
-            f"{len(comparison.changes)} places, from {first} to {last}",
-            hint=DIFF_HINT,
-        )
-    if not comparison.changes:
+    found = _of_logs("", "log", ("", ""), skipped, done).changes
+    if not found:
         raise DataError(
             f"{where}: both logs are the same", hint="the agent takes the step in the control's log"
+        )
+    foreign = _foreign_step(skipped, done)
+    if len(found) > 2 or foreign is not None:
+        said = "; ".join(str(change) for change in found[:4])
+        whose = f" and in a step of the {foreign}" if foreign is not None else ""
+        raise DataError(
+            f"{where}: the two logs may differ in the agent's decision and report only, but they differ at "
+            f"{len(found)} places{whose}: {said}",
+            hint=DIFF_HINT,
         )
     return _Made(
         logs={Version.SKIPPED: skipped, Version.DONE: done},
         decision_lines={version: frozenset() for version in Version},
     )
+
+
+def _foreign_step(base: RunLog, variant: RunLog) -> Actor | None:
+    """Return who said something in one log that stands not so in the other, the agent excepted."""
+    left, right = ([tuple(_said(step)) for step in log.steps] for log in (base, variant))
+    for _, i1, i2, j1, j2 in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if left[i1:i2] != right[j1:j2]:
+            for step in (*base.steps[i1:i2], *variant.steps[j1:j2]):
+                if step.source is not Actor.AGENT:
+                    return step.source
+    return None
 
 
 def _log_in(data: bytes, where: str) -> RunLog:

@@ -52,13 +52,8 @@ def read_session(path: Path) -> Session:
 
     Raises UsageError where there is no file, DataError where no line of it is part of a run.
     """
-    session = session_of(read_bytes(path), where=str(path))
     found = tuple(_subagent(one) for one in sorted(_subagent_folder(path).glob("agent-*.jsonl")))
-    if not found:
-        return session
-    known = {one.trajectory_id for one in found}
-    inline = tuple(one for one in session.trajectory.subagents if one.trajectory_id not in known)
-    return replace(session, trajectory=_linked(replace(session.trajectory, subagents=(*found, *inline))))
+    return session_of_lines(lines_of(read_bytes(path)), where=str(path), subagents=found)
 
 
 def session_of(data: bytes, *, where: str) -> Session:
@@ -66,8 +61,10 @@ def session_of(data: bytes, *, where: str) -> Session:
     return session_of_lines(lines_of(data), where=where)
 
 
-def session_of_lines(lines: tuple[Line, ...], *, where: str) -> Session:
-    """Read a session from its lines."""
+def session_of_lines(
+    lines: tuple[Line, ...], *, where: str, subagents: tuple[Trajectory, ...] = ()
+) -> Session:
+    """Read a session from its lines; `subagents` were found in files of their own."""
     sorted_lines = ordered(lines)
     if not any(line.type in ("user", "assistant") for line in sorted_lines.run):
         said = " ".join(sorted_lines.intake.sentences())
@@ -77,7 +74,7 @@ def session_of_lines(lines: tuple[Line, ...], *, where: str) -> Session:
     build = _Build()
     for line in sorted_lines.run:
         build.take(line)
-    trajectory = _trajectory(sorted_lines, build)
+    trajectory = _trajectory(sorted_lines, build, subagents)
     log = log_of(trajectory)
     if not log.steps:
         raise DataError(
@@ -312,8 +309,10 @@ def _subagents_of(line: Line) -> tuple[str, ...]:
 # --- the trajectory ---------------------------------------------------------------------------------
 
 
-def _trajectory(found: Ordered, build: _Build) -> Trajectory:
+def _trajectory(found: Ordered, build: _Build, subagents: tuple[Trajectory, ...]) -> Trajectory:
     steps = build.steps()
+    known = {one.trajectory_id for one in subagents}
+    inline = tuple(one for one in _inline_subagents(found.sidechain) if one.trajectory_id not in known)
     models = Counter(step.model for step in steps if step.model and not step.model.startswith("<"))
     return _linked(
         Trajectory(
@@ -323,7 +322,7 @@ def _trajectory(found: Ordered, build: _Build) -> Trajectory:
             session_id=_first(found.run, "sessionId") or _first(found.run, "session_id"),
             trajectory_id=_first(found.run, "sessionId") or _first(found.run, "session_id"),
             steps=steps,
-            subagents=tuple(_inline_subagents(found.sidechain)),
+            subagents=(*subagents, *inline),
             final_metrics=_totals(steps, build.totals),
             extra={"models": dict(models)} if len(models) > 1 else {},
         )

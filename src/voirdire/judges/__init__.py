@@ -26,4 +26,6 @@ def open_judge(spec: JudgeSpec, asking: Asking | None = None) -> PromptedJudge:
         )
     check_reader(chosen)
     backend: Backend = plugins.load("judges", spec.backend).open_backend(spec)
-    return PromptedJudge(name=spec.name, backend=backend, asking=chosen, remedies=spec.remedies)
+    return PromptedJudge(
+        name=spec.name, backend=backend, asking=chosen, remedies=spec.remedies, rules=spec.rules
+    )

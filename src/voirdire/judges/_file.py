@@ -112,7 +112,7 @@ def _from_file(path: Path) -> JudgeSpec:
         backend=table.backend,
         model=table.model,
         asking=_asking(table, path),
-        sampling=table.sampling or {},
+        sampling=_sampling(table, path),
         options=_options(table, path),
         remedies=_remedies(table, path),
         path=str(path),
@@ -232,16 +232,25 @@ def _keys_at(steps: Sequence[int | str]) -> list[str]:
 
 
 def _options(table: JudgeTable, path: Path) -> dict[str, object]:
-    top = {
-        name: getattr(table, name)
-        for name in ("base_url", "key_env", "price_in", "price_out", "context", "max_tokens")
-        if getattr(table, name) is not None
-    }
-    further = table.options or {}
-    twice = sorted(top.keys() & further.keys())
+    """Return the backend's options: those with a key at the top, and [options]."""
+    names = ("base_url", "key_env", "price_in", "price_out", "context")
+    top = {name: getattr(table, name) for name in names if getattr(table, name) is not None}
+    return _merged(top, table.options or {}, "options", path)
+
+
+def _sampling(table: JudgeTable, path: Path) -> dict[str, object]:
+    """Return what is sent to the model with each request; the limit of an answer is part of it."""
+    top = {"max_tokens": table.max_tokens} if table.max_tokens is not None else {}
+    return _merged(top, table.sampling or {}, "sampling", path)
+
+
+def _merged(
+    top: Mapping[str, object], inner: Mapping[str, object], name: str, path: Path
+) -> dict[str, object]:
+    twice = sorted(top.keys() & inner.keys())
     if twice:
-        raise DataError(f"{path}: '{twice[0]}' stands at the top and in [options]", hint="keep one of them")
-    return {**top, **further}
+        raise DataError(f"{path}: '{twice[0]}' stands at the top and in [{name}]", hint="keep one of them")
+    return {**top, **inner}
 
 
 def _remedies(table: JudgeTable, path: Path) -> tuple[Mapping[str, object], ...]:

@@ -96,7 +96,9 @@ class JudgeTable(_Table):
     context: Count | None = Field(
         default=None, description="Tokens that fit into one request with its answer."
     )
-    max_tokens: Count | None = Field(default=None, description="Most tokens of one answer.")
+    max_tokens: Count | None = Field(
+        default=None, description="Most tokens of one answer; the same as in [sampling]."
+    )
     prompt: PromptTable | None = None
     question: list[QuestionTable] | None = Field(default=None, min_length=1)
     reader: ReaderTable | None = None

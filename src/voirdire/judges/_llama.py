@@ -112,7 +112,9 @@ class Llama:
             found = {entry["id"]: float(entry["logprob"]) for entry in entries}
             if all(label in found for label in labels):
                 return [found[label] for label in labels]
-        raise JudgeError("the runtime did not read out every label", hint="update it: pip install -U xllamacpp")
+        raise JudgeError(
+            "the runtime did not read out every label", hint="update it: pip install -U xllamacpp"
+        )
 
     def generate(self, tail: Tokens, *, limit: int, sampling: Mapping[str, object], stop: Stop) -> Generated:
         """Return what the model writes after prefix and tail, at most `limit` tokens."""
@@ -180,11 +182,15 @@ class Llama:
             response = connection.getresponse()
             data = json.loads(response.read())
         except (OSError, HTTPException, ValueError) as error:
-            raise JudgeError(f"the local model does not answer at {route}: {error}", hint="run it again") from None
+            raise JudgeError(
+                f"the local model does not answer at {route}: {error}", hint="run it again"
+            ) from None
         finally:
             connection.close()
         if response.status != 200:
-            raise JudgeError(f"the local model refused {route}: {_said(data)}", hint="choose another model or template")
+            raise JudgeError(
+                f"the local model refused {route}: {_said(data)}", hint="choose another model or template"
+            )
         return data
 
     def _check_context(self, path: Path, *, trained: int) -> None:

@@ -1,6 +1,5 @@
 """The request of a backend that is not a model: messages, named parts and questions as plain data."""
 
-import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -17,32 +16,27 @@ from voirdire.questions import as_data
 
 @dataclass
 class PlainBodies:
-    """Makes request bodies: canonical JSON of messages, parts, questions, reader (name, options) and `more`."""
+    """Makes request bodies: canonical JSON of messages, parts, questions, reader (name, options) and any sampling."""
 
-    more: Mapping[str, object] = field(default_factory=dict)
-    _asked: dict[int, tuple[Asking, dict[str, str]]] = field(default_factory=dict)
+    sampling: Mapping[str, object] = field(default_factory=dict)
+    _asked: dict[int, tuple[Asking, str]] = field(default_factory=dict)
 
     def request(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
         """Return the request for one item."""
-        return Request(item_id=item_id, body=self.body(messages, parts, asking))
+        shown = canonical_json({"messages": [list(message) for message in messages], "parts": dict(parts)})
+        return Request(item_id=item_id, body=f"{shown[:-1]},{self._what_is_asked(asking)[1:]}")
 
-    def body(self, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> str:
-        """Return the body; equal to the canonical JSON of the whole, put together from its sorted keys."""
-        pieces = {
-            **self._constant(asking),
-            "messages": canonical_json([list(message) for message in messages]),
-            "parts": canonical_json(dict(parts)),
-        }
-        return "{" + ",".join(f"{json.dumps(key)}:{pieces[key]}" for key in sorted(pieces)) + "}"
-
-    def _constant(self, asking: Asking) -> dict[str, str]:
-        """Return what is the same in every body of an asking; made once, because it costs more than the rest."""
+    def _what_is_asked(self, asking: Asking) -> str:
+        """Return what every body of an asking ends with; made once, because it costs more than the rest."""
         known = self._asked.get(id(asking))
         if known is None:
-            pieces = {key: canonical_json(value) for key, value in self.more.items()}
-            pieces["questions"] = canonical_json(as_data(asking.questions))
-            pieces["reader"] = canonical_json([asking.reader.name, asking.reader.options])
-            known = self._asked[id(asking)] = (asking, pieces)
+            data: dict[str, object] = {
+                "questions": as_data(asking.questions),
+                "reader": [asking.reader.name, asking.reader.options],
+            }
+            if self.sampling:
+                data["sampling"] = dict(self.sampling)
+            known = self._asked[id(asking)] = (asking, canonical_json(data))
         return known[1]
 
 

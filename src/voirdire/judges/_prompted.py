@@ -5,7 +5,7 @@ Backends differ in how a request is sent; all else is the same for all of them a
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from types import ModuleType
 from typing import Protocol
@@ -65,6 +65,7 @@ class PromptedJudge:
     backend: Backend
     asking: Asking
     remedies: tuple[Mapping[str, object], ...] = ()
+    rules: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
     def identity(self) -> Identity:

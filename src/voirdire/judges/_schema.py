@@ -1,4 +1,7 @@
-"""The JSON schema of an answer that the reader `json` reads: strict, one field per question."""
+"""The JSON schema of an answer that the reader `json` reads: strict, one field per question.
+
+Requests are canonical JSON, so a server sees the fields in alphabetical order, and most answer in that order.
+"""
 
 from collections.abc import Mapping, Sequence
 

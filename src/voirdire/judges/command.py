@@ -74,7 +74,7 @@ def open_backend(spec: JudgeSpec) -> Backend:
             "options": {name: value for name, value in spec.options.items() if name != "processes"},
         },
         deterministic=switch(spec, "deterministic"),
-        bodies=PlainBodies(more={"sampling": dict(spec.sampling)} if spec.sampling else {}),
+        bodies=PlainBodies(sampling=dict(spec.sampling)),
     )
 
 

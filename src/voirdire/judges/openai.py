@@ -95,6 +95,7 @@ class ChatBackend:
     key_env: str
     transport: Transport = field(compare=False)
     has_key: bool = False
+    needs_key: bool = False
     extra: Mapping[str, object] = field(default_factory=dict)
     limit_field: str = "max_tokens"
     structured: bool = True
@@ -124,6 +125,7 @@ class ChatBackend:
                 secret=key,
             ),
             has_key=key is not None,
+            needs_key=_is_openai(base_url),
             extra=_extra(spec, limit_field),
             limit_field=limit_field,
             structured=options.get("structured", True) is not False,
@@ -177,7 +179,7 @@ class ChatBackend:
 
     async def send(self, request: Request, *, repeat: int) -> Answer:
         """Make one attempt; see `Backend`."""
-        if not self.has_key and _is_openai(self.base_url):
+        if not self.has_key and self.needs_key:
             raise JudgeError(f"judge '{self.name}': no key for {self.base_url}", hint=f"set {self.key_env}")
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -200,7 +202,8 @@ class ChatBackend:
         return limit
 
     def _cost(self, given: int, made: int) -> Cost:
-        return Cost(given, made, self.prices.of(Usage(given, made)))
+        known = self.prices.input is not None
+        return Cost(given, made, self.prices.of(Usage(given, made)) if known else None)
 
     def _bytes(self, request: Request, repeat: int) -> bytes:
         body = request.body
@@ -217,7 +220,7 @@ class ChatBackend:
     def _answer(self, reply: Reply, seconds: float) -> Answer:
         """Return what a reply of status 200 says."""
         try:
-            data = json.loads(reply.body)
+            data = json.loads(reply.body.decode())
         except (ValueError, RecursionError):
             raise TryAgain(f"not a chat completion: {_kind(reply.body)}", maybe_paid=True) from None
         choice = _first_choice(data)

@@ -75,7 +75,7 @@ def open_backend(spec: JudgeSpec) -> Backend:
             "options": dict(spec.options),
         },
         deterministic=switch(spec, "deterministic"),
-        bodies=PlainBodies(more={"sampling": dict(spec.sampling)} if spec.sampling else {}),
+        bodies=PlainBodies(sampling=dict(spec.sampling)),
     )
 
 

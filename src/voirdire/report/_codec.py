@@ -189,7 +189,9 @@ def _decode_record(data: Any, kind: Any, place: str) -> Any:
     where = place or "the file"
     if unknown or absent:
         what = f"has an unknown field '{unknown[0]}'" if unknown else f"lacks the field '{absent[0]}'"
-        raise DataError(f"{where} {what}", hint="write the file with voirdire, and read it with the same release")
+        raise DataError(
+            f"{where} {what}", hint="write the file with voirdire, and read it with the same release"
+        )
     hints = _hints(kind)
     start = f"{place}." if place else ""
     return kind(**{name: decode(item, hints[name], f"{start}{name}") for name, item in data.items()})

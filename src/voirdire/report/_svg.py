@@ -32,7 +32,7 @@ STAND_INS = {
 COLOUR = {name: stand_in for stand_in, name in STAND_INS.items()}
 
 _KEPT = {
-    "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "viewBox", "transform", "points", "cx", "cy", "r",
+    "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "viewBox", "transform", "points", "cx", "cy", "r", "dx", "dy",
     "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "fill-opacity",
     "stroke-opacity", "text-anchor", "font-size", "font-weight", "id", "clip-path",
 }  # fmt: skip
@@ -68,7 +68,9 @@ def _draws_nothing(element: ElementTree.Element) -> bool:
         return len(element) == 0
     if element.get("display") == "none" or element.get("d") == "":
         return True
-    return "background" in (element.get("class") or "") and not element.get("fill") and not element.get("stroke")
+    return (
+        "background" in (element.get("class") or "") and not element.get("fill") and not element.get("stroke")
+    )
 
 
 def _restyle(element: ElementTree.Element, uid: str) -> None:

@@ -29,6 +29,7 @@ class Standing(StrEnum):
 
     VOID = "Void"
     NO = "No"
+    SOME = "Not with every judge"
     RULE = "Only by its own rule"
     OPEN = "Cannot say yet"
     CASES = "On the cases tested"
@@ -130,7 +131,9 @@ def first_change(examination: Examination) -> Reply:
     misread = [check for check in examination.self_checks if not check.passed]
     if misread:
         return Reply(
-            question, Standing.STEP, "Nothing about the judge: the self-check must read its planted judges right first."
+            question,
+            Standing.STEP,
+            "Nothing about the judge: the self-check must read its planted judges right first.",
         )
     ruled = [finding for finding in examination.findings if finding.kind is not FindingKind.REMEDY]
     for ruling, advice in _ADVICE:
@@ -151,18 +154,26 @@ def _reply(use: Use, examination: Examination) -> Reply:
     by_judge = _by_judge(examination.findings)
     if len(by_judge) <= 1:
         return reply_for(use, examination.findings)
-    return _reply_for_many(use, [reply_for(use, findings) for findings in by_judge.values()])
+    names = {identity.fingerprint: identity.name for identity in examination.judges}
+    return _reply_for_many(
+        {names.get(judge, judge): reply_for(use, findings) for judge, findings in by_judge.items()}
+    )
 
 
-def _reply_for_many(use: Use, replies: Sequence[Reply]) -> Reply:
-    examined = [reply for reply in replies if reply.standing is not Standing.UNEXAMINED]
+def _reply_for_many(replies: Mapping[str, Reply]) -> Reply:
+    """Return how the judges that stand worst stand, who they are, and that there are others."""
+    examined = {name: reply for name, reply in replies.items() if reply.standing is not Standing.UNEXAMINED}
     if not examined:
-        return replies[0]
-    worst = min(examined, key=lambda reply: list(Standing).index(reply.standing))
-    same = [reply for reply in examined if reply.standing is worst.standing]
-    grounds = tuple(finding for reply in same for finding in reply.grounds)
-    who = f"For {len(same)} of {counted(len(examined), 'judge')}"
-    return Reply(worst.question, worst.standing, f"{who}: {named(grounds)}.", grounds)
+        return next(iter(replies.values()))
+    worst = min(examined.values(), key=lambda reply: list(Standing).index(reply.standing))
+    worse = {name: reply for name, reply in examined.items() if reply.standing is worst.standing}
+    grounds = tuple(finding for reply in worse.values() for finding in reply.grounds)
+    others = len(examined) - len(worse)
+    few = listing([one_line(name, 40) for name in worse]) if len(worse) <= 3 else counted(len(worse), "judge")
+    who = few if others else "the judge examined" if len(worse) == 1 else f"all {len(worse)} judges examined"
+    rest = f" {counted(others, 'other judge')} examined: see the table." if others else ""
+    standing = Standing.SOME if others and worst.standing is Standing.NO else worst.standing
+    return Reply(worst.question, standing, f"For {who}: {named(grounds)}.{rest}", grounds)
 
 
 def _stand(use: Use, bearing: Sequence[Finding]) -> tuple[Standing, str, list[Finding]]:
@@ -172,7 +183,11 @@ def _stand(use: Use, bearing: Sequence[Finding]) -> tuple[Standing, str, list[Fi
         return Standing.NO, f"{_FAILS[use]}: {named(leaks)}.", leaks
     if blind:
         return Standing.NO, f"It misses a change that it must notice: {named(blind)}.", blind
-    permitted, held, open_ = by_ruling[Ruling.PERMITTED], by_ruling[Ruling.HOLDS], by_ruling[Ruling.UNRESOLVED]
+    permitted, held, open_ = (
+        by_ruling[Ruling.PERMITTED],
+        by_ruling[Ruling.HOLDS],
+        by_ruling[Ruling.UNRESOLVED],
+    )
     if permitted:
         return Standing.RULE, f"It lets {named(permitted)} count, and says that it may.", permitted
     if open_:

@@ -5,7 +5,7 @@ same in both.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -99,9 +99,9 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
 
 def _by_words(old: str, new: str) -> tuple[list[Piece], list[Piece]] | tuple[None, None]:
     """Return both sides with the changed words marked; None where too little is shared for that to help."""
-    pieces = [
+    pieces = _joined(
         ("".join(a), "".join(b), same) for a, b, same in _stretches(_TOKEN.findall(old), _TOKEN.findall(new))
-    ]
+    )
     shared = sum(len(a.strip()) for a, _, same in pieces if same)
     if shared < 0.3 * min(len(old.strip()), len(new.strip())):
         return None, None
@@ -109,6 +109,23 @@ def _by_words(old: str, new: str) -> tuple[list[Piece], list[Piece]] | tuple[Non
         [Piece(a, changed=not same) for a, _, same in pieces if a],
         [Piece(b, changed=not same) for _, b, same in pieces if b],
     )
+
+
+def _joined(stretches: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
+    """Join changes that only a few characters part: a comma or a blank in common is no common text."""
+    joined: list[tuple[str, str, bool]] = []
+    for a, b, same in stretches:
+        if not same and len(joined) > 1 and _parts_little(joined[-1]) and not joined[-2][2]:
+            between, before = joined.pop(), joined.pop()
+            joined.append((before[0] + between[0] + a, before[1] + between[1] + b, False))
+        else:
+            joined.append((a, b, same))
+    return joined
+
+
+def _parts_little(stretch: tuple[str, str, bool]) -> bool:
+    text, _, same = stretch
+    return same and len(text) <= 4 and "\n" not in text
 
 
 def _split(pieces: Sequence[Piece], side: Side) -> Iterator[Line]:
@@ -187,7 +204,9 @@ def _fitted(line: Line) -> Line:
     return Line(
         line.side,
         tuple(
-            Piece(_middle_cut(piece.text, 3_000 if piece.changed else 2 * _KEPT_ENDS, _KEPT_ENDS), piece.changed)
+            Piece(
+                _middle_cut(piece.text, 3_000 if piece.changed else 2 * _KEPT_ENDS, _KEPT_ENDS), piece.changed
+            )
             for piece in line.pieces
         ),
     )

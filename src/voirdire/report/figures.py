@@ -7,7 +7,7 @@ Every figure is drawn twice, for a wide and for a narrow screen, from the same r
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +19,9 @@ from voirdire.report.visible import one_line
 
 INSTALL = "pip install 'voirdire[figures]'"
 WIDE, NARROW = 640, 320
+STEP, DOT_STEP, NAME_ROOM = 30, 36, 16
+"""Height of a row, of a row of dots, and what a name above its row adds, in pixels."""
+
 ROW_LIMIT = 60
 """Rows of an interval or bar figure that are drawn; all stand in its table."""
 
@@ -55,6 +58,26 @@ class Drawing:
     narrow: Markup
 
 
+@dataclass(frozen=True)
+class Pen:
+    """Altair for one chart, with the chart's data kept beside it: Altair copies what it holds at every step."""
+
+    altair: Any
+    datasets: dict[str, list[Row]] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.altair, name)
+
+    def data(self, rows: Sequence[Row]) -> Any:
+        """Keep the rows and return what refers to them."""
+        name = f"rows{len(self.datasets)}"
+        self.datasets[name] = list(rows)
+        return self.altair.NamedData(name)
+
+
+Plan = Callable[[Pen, int], Chart]
+
+
 @dataclass
 class Draftsman:
     """Draws figures with Altair; hands out ids that are unique on its page."""
@@ -69,26 +92,28 @@ class Draftsman:
         rows = plan.rows(block) if plan else []
         if not plan or not rows:
             return None
-        return self._both(lambda width: plan.chart(self.altair, rows, block.options, width), block.title, rows)
+        return self._both(lambda pen, width: plan.chart(pen, rows, block.options, width), block.title, rows)
 
     def intervals(self, rows: Sequence[Row], axis: Axis, *, title: str) -> Drawing:
         """Draw rows of label, value, low, high, colour and shape on one axis."""
-        return self._both(lambda width: _ruled_intervals(self.altair, rows, axis, width), title, rows)
+        return self._both(lambda pen, width: _ruled_intervals(pen, rows, axis, width), title, rows)
 
     def strip(self, rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
         """Draw the same at the narrow width only: small enough for every screen."""
-        chart = _ruled_intervals(self.altair, rows, axis, NARROW)
-        return self._svg(chart, title, _in_words(rows))
-
-    def _both(self, chart: Callable[[int], Chart], title: str, rows: Sequence[Row]) -> Drawing:
-        words = _in_words(rows)
-        return Drawing(
-            wide=self._svg(chart(WIDE), title, words), narrow=self._svg(chart(NARROW), title, words)
+        return self._svg(
+            lambda pen, width: _ruled_intervals(pen, rows, axis, width), NARROW, title, _in_words(rows)
         )
 
-    def _svg(self, chart: Chart, title: str, description: str) -> Markup:
-        specification = _themed(chart).to_dict(validate=False)
-        svg = self.convert(specification, allowed_base_urls=[])
+    def _both(self, chart: Plan, title: str, rows: Sequence[Row]) -> Drawing:
+        words = _in_words(rows)
+        return Drawing(
+            wide=self._svg(chart, WIDE, title, words), narrow=self._svg(chart, NARROW, title, words)
+        )
+
+    def _svg(self, chart: Plan, width: int, title: str, description: str) -> Markup:
+        pen = Pen(self.altair)
+        drawn = chart(pen, width).to_dict(validate=False)
+        svg = self.convert({**drawn, **_THEME, "datasets": pen.datasets}, allowed_base_urls=[])
         self.drawn += 1
         markup = inlined(svg, uid=f"fig{self.drawn}", title=one_line(title), description=description)
         return Markup(markup)  # noqa: S704 - written by an XML writer from our own drawing
@@ -121,7 +146,13 @@ def _interval_rows(block: FigureBlock) -> list[Row]:
         if value is not None:
             low, high = number_in(row, "low"), number_in(row, "high")
             rows.append(
-                {"label": _text(row, "label"), "value": value, "low": low, "high": high, "group": _text(row, "group")}
+                {
+                    "label": _text(row, "label"),
+                    "value": value,
+                    "low": low,
+                    "high": high,
+                    "group": _text(row, "group"),
+                }
             )
     return rows
 
@@ -171,7 +202,8 @@ def _text(row: Mapping[str, Cell], key: str) -> str:
 
 def _in_words(rows: Sequence[Row]) -> str:
     said = [
-        ", ".join(f"{key} {_short(value)}" for key, value in row.items() if _is_told(key, value)) for row in rows[:40]
+        ", ".join(f"{key} {_short(value)}" for key, value in row.items() if _is_told(key, value))
+        for row in rows[:40]
     ]
     more = f"; and {len(rows) - 40} more" if len(rows) > 40 else ""
     return "; ".join(said) + more + "."
@@ -188,35 +220,56 @@ def _short(value: object) -> str:
 # --- charts -----------------------------------------------------------------------------------------
 
 
-def _themed(chart: Chart) -> Chart:
-    label = {"labelColor": COLOUR["muted"], "labelFontSize": 11.5, "labelPadding": 6}
-    title = {"titleColor": COLOUR["muted"], "titleFontSize": 11.5, "titleFontWeight": "normal", "titlePadding": 8}
-    quiet = {"domain": False, "ticks": False, "gridColor": COLOUR["rule"], "gridWidth": 1}
-    legend = {"labelColor": COLOUR["ink"], "labelFontSize": 11.5, "labelLimit": 180, "title": None}
-    placed = {"orient": "top", "direction": "horizontal", "symbolSize": 60, "columnPadding": 14, "offset": 6}
-    return chart.properties(background="transparent", padding=2).configure(
-        font="system-ui",
-        view={"stroke": None},
-        axis={**label, **title, **quiet},
-        legend={**legend, **placed},
-        header={"labelColor": COLOUR["ink"], "labelFontSize": 12, "title": None, "labelAnchor": "start"},
-    )
+_THEME: Mapping[str, Any] = {
+    "background": "transparent",
+    "padding": 2,
+    "config": {
+        "font": "system-ui",
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": COLOUR["muted"],
+            "labelFontSize": 11.5,
+            "labelPadding": 6,
+            "titleColor": COLOUR["muted"],
+            "titleFontSize": 11.5,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "domain": False,
+            "ticks": False,
+            "gridColor": COLOUR["rule"],
+            "gridWidth": 1,
+        },
+        "legend": {
+            "labelColor": COLOUR["ink"],
+            "labelFontSize": 11.5,
+            "labelLimit": 180,
+            "title": None,
+            "orient": "top",
+            "direction": "horizontal",
+            "symbolSize": 60,
+            "columnPadding": 14,
+            "offset": 6,
+        },
+    },
+}
 
 
-def _ruled_intervals(alt: Any, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
+def _ruled_intervals(alt: Pen, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
     """Intervals of one colour and shape per row, over the margin's band and the lines."""
     keyed = [{**row, "key": _key(index, row["label"], width)} for index, row in enumerate(rows)]
     base = _labelled(alt, keyed, axis, width)
     colour = alt.Color("colour:N", scale=None, legend=None)
     whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour)
-    points = base.mark_point(filled=True, size=72, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2).encode(
+    points = base.mark_point(
+        filled=True, size=120, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2
+    ).encode(
         x=_scaled(alt, "value:Q", axis), color=colour, shape=alt.Shape("shape:N", scale=None, legend=None)
     )
     layers = [*_ground(alt, axis), whiskers, points]
-    return _sized(alt.layer(*layers, *_row_names(alt, keyed, width)), width, len(keyed))
+    return _sized(alt, (*layers, *_row_names(alt, keyed, width)), width, len(keyed))
 
 
-def _block_intervals(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+def _block_intervals(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     axis = Axis(
         title=_titled(options, "x_title"), domain=_domain(options), lines=_numbers(options.get("lines"))
     )
@@ -224,62 +277,63 @@ def _block_intervals(alt: Any, rows: Sequence[Row], options: Mapping[str, object
     base = _labelled(alt, keyed, axis, width)
     grouping = _grouping(alt, rows)
     offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
-    colour = grouping.get("color", alt.value(COLOUR["accent"]))
+    colour = grouping.get("color", alt.ColorValue(COLOUR["accent"]))
     whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour, **offset)
-    points = base.mark_point(filled=True, size=64, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2).encode(
-        x=_scaled(alt, "value:Q", axis), **{"color": colour, **grouping}, **offset
-    )
+    points = base.mark_point(
+        filled=True, size=100, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2
+    ).encode(x=_scaled(alt, "value:Q", axis), **{"color": colour, **grouping}, **offset)
     layers = [*_ground(alt, axis), whiskers, points]
-    return _sized(alt.layer(*layers, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
+    return _sized(alt, (*layers, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
 
 
-def _bars(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+def _bars(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
     keyed, keys = _keyed(rows, width)
     grouping = _grouping(alt, rows)
     offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
     base = _labelled(alt, keyed, axis, width)
     bars = base.mark_bar(cornerRadiusEnd=2, height={"band": 0.72}).encode(
-        x=_scaled(alt, "value:Q", axis, zero=True), color=grouping.get("color", alt.value(COLOUR["accent"])), **offset
+        x=_scaled(alt, "value:Q", axis, zero=True),
+        color=grouping.get("color", alt.ColorValue(COLOUR["accent"])),
+        **offset,
     )
-    return _sized(alt.layer(bars, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
+    return _sized(alt, (bars, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
 
 
-def _dots(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+def _dots(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
     most = max(row["n"] for row in rows)
     keyed, keys = _keyed(rows, width)
     base = _labelled(alt, keyed, axis, width)
     colour = alt.Color("group:N", scale=_palette(alt, _distinct(rows, "group")), legend=None)
-    size = alt.Size("n:Q", scale=alt.Scale(domain=[0, most], range=[0, 420]), legend=None)
+    size = alt.Size("n:Q", scale=alt.Scale(domain=[0, max(most, 8)], range=[70, 460]), legend=None)
     x = _scaled(alt, "x:Q", axis)
     dots = base.mark_point(filled=True, opacity=0.9).encode(x=x, size=size, color=colour)
     several = [row for row in keyed if row["n"] > 1]
     counts = base.mark_text(fontSize=10, fontWeight="bold", color=COLOUR["paper"]).encode(x=x, text="n:Q")
-    layers = [dots, counts.properties(data=_data(alt, several))] if several else [dots]
-    return _sized(alt.layer(*layers, *_row_names(alt, keyed, width)), width, len(keys), step=34)
+    layers = [dots, counts.properties(data=alt.data(several))] if several else [dots]
+    names = _row_names(alt, keyed, width, step=DOT_STEP)
+    return _sized(alt, (*layers, *names), width, len(keys), step=DOT_STEP)
 
 
-def _curves(alt: Any, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+def _curves(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     groups = _distinct(rows, "group")
     x = _curve_scale(alt, alt.X, "x", options)
     colour = (
         alt.Color("group:N", scale=_palette(alt, groups), sort=groups, legend=_legend(alt, groups, width))
         if len(groups) > 1
-        else alt.value(COLOUR["accent"])
+        else alt.ColorValue(COLOUR["accent"])
     )
-    base = alt.Chart(_data(alt, rows))
+    base = alt.Chart(alt.data(rows))
     y = _curve_scale(alt, alt.Y, "y", options)
     lines = base.mark_line(strokeWidth=2, point={"size": 36, "filled": True}).encode(x=x, y=y, color=colour)
     layers = [lines]
     if any(row["low"] is not None and row["high"] is not None for row in rows):
         low = _curve_scale(alt, alt.Y, "low", {**options, "y_title": options.get("y_title")})
         banded = [row for row in rows if row["low"] is not None and row["high"] is not None]
-        bands = alt.Chart(_data(alt, banded)).mark_area(opacity=0.16, line=False)
+        bands = alt.Chart(alt.data(banded)).mark_area(opacity=0.16, line=False)
         layers.insert(0, bands.encode(x=x, y=low, y2="high:Q", color=colour))
-    return alt.layer(*layers).properties(
-        width=width, height=260, autosize=alt.AutoSizeParams(type="fit", contains="padding")
-    )
+    return alt.layer(*layers, width=width, height=260, autosize={"type": "fit", "contains": "padding"})
 
 
 @dataclass(frozen=True)
@@ -299,57 +353,63 @@ _KINDS: Mapping[str, _Kind] = {
 # --- parts of charts --------------------------------------------------------------------------------
 
 
-def _data(alt: Any, rows: Sequence[Row]) -> Any:
-    return alt.Data(values=list(rows))
-
-
-def _labelled(alt: Any, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
+def _labelled(alt: Pen, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
     """Rows of named things from top to bottom; on a narrow figure their names stand above them, not beside."""
     names = {"labelExpr": "split(slice(datum.label, 5), '\\n')", "labelLimit": 0, "labelColor": COLOUR["ink"]}
     beside = alt.Axis(title=None, grid=False, labelLineHeight=14, **names)
     y = alt.Y("key:N", sort=None, title=None, axis=beside if width > NARROW else None)
-    return alt.Chart(_data(alt, rows)).encode(x=_scaled(alt, "low:Q", axis), y=y)
+    return alt.Chart(alt.data(rows)).encode(x=_scaled(alt, "low:Q", axis), y=y)
 
 
-def _row_names(alt: Any, rows: Sequence[Row], width: int) -> list[Chart]:
-    if width > NARROW:
-        return []
+def _row_names(alt: Pen, rows: Sequence[Row], width: int, *, step: int = STEP) -> list[Chart]:
+    """On a narrow figure, the names at the top of their rows."""
     names = [{"key": key, "name": key[5:]} for key in _distinct(rows, "key") if key[5:]]
-    text = alt.Chart(_data(alt, names)).mark_text(
-        align="left", baseline="bottom", dy=-9, fontSize=11.5, color=COLOUR["ink"], limit=NARROW - 8
+    if width > NARROW or not names:
+        return []
+    dy = 3 - (step + NAME_ROOM) // 2
+    text = alt.Chart(alt.data(names)).mark_text(
+        align="left", baseline="top", dy=dy, fontSize=11.5, color=COLOUR["ink"], limit=NARROW - 8
     )
-    return [text.encode(x=alt.value(0), y=alt.Y("key:N", sort=None), text="name:N")] if names else []
+    return [text.encode(x=alt.XValue(0), y=alt.Y("key:N", sort=None), text="name:N")]
 
 
-def _ground(alt: Any, axis: Axis) -> list[Chart]:
+def _ground(alt: Pen, axis: Axis) -> list[Chart]:
     layers = []
     if axis.band:
-        band = alt.Chart(_data(alt, [{"from": axis.band[0], "to": axis.band[1]}]))
-        layers.append(band.mark_rect(color=COLOUR["band"], clip=True).encode(x="from:Q", x2="to:Q"))
+        band = alt.Chart(alt.data([{"from": axis.band[0], "to": axis.band[1]}]))
+        layers.append(
+            band.mark_rect(color=COLOUR["band"], clip=True).encode(x=_scaled(alt, "from:Q", axis), x2="to:Q")
+        )
     if axis.null is not None:
-        null = alt.Chart(_data(alt, [{"at": axis.null}]))
-        layers.append(null.mark_rule(color=COLOUR["muted"], strokeWidth=1).encode(x="at:Q"))
+        null = alt.Chart(alt.data([{"at": axis.null}]))
+        layers.append(
+            null.mark_rule(color=COLOUR["muted"], strokeWidth=1).encode(x=_scaled(alt, "at:Q", axis))
+        )
     if axis.lines:
-        lines = alt.Chart(_data(alt, [{"at": at} for at in axis.lines]))
-        layers.append(lines.mark_rule(color=COLOUR["ink"], strokeWidth=1.2, strokeDash=[4, 3]).encode(x="at:Q"))
+        lines = alt.Chart(alt.data([{"at": at} for at in axis.lines]))
+        layers.append(
+            lines.mark_rule(color=COLOUR["ink"], strokeWidth=1.2, strokeDash=[4, 3]).encode(
+                x=_scaled(alt, "at:Q", axis)
+            )
+        )
     return layers
 
 
-def _scaled(alt: Any, name: str, axis: Axis, *, zero: bool = False) -> Any:
+def _scaled(alt: Pen, name: str, axis: Axis, *, zero: bool = False) -> Any:
     domain = {"domain": list(axis.domain), "nice": False} if axis.domain else {"zero": zero}
-    drawn = alt.Axis(title=axis.title or None, tickCount=5, grid=True, labelFlush=True)
+    drawn = alt.Axis(title=textwrap.wrap(axis.title, 48) or None, tickCount=5, grid=True, labelFlush=False)
     return alt.X(name, scale=alt.Scale(**domain), axis=drawn)
 
 
-def _sized(chart: Chart, width: int, rows: int, *, step: int = 30) -> Chart:
-    height = max(1, rows) * (step if width > NARROW else step + 14)
+def _sized(alt: Pen, layers: Sequence[Chart], width: int, rows: int, *, step: int = STEP) -> Chart:
+    height = max(1, rows) * (step if width > NARROW else step + NAME_ROOM)
     fit = {"type": "fit-x", "contains": "padding"}
-    return chart.properties(width=width, height=height, autosize=fit)
+    return alt.layer(*layers, width=width, height=height, autosize=fit)
 
 
 def _key(index: int, label: str, width: int) -> str:
-    """A key that sorts and tells equal labels apart: four digits, a colon, the label in lines of 30."""
-    lines = textwrap.wrap(label, 30, max_lines=2, placeholder="…") if width > NARROW else [label]
+    """A key that sorts and tells equal labels apart: four digits, a colon, the label in lines of 40."""
+    lines = textwrap.wrap(label, 40, max_lines=2, placeholder="…") if width > NARROW else [label]
     return f"{index:04d}:" + "\n".join(lines)
 
 
@@ -368,12 +428,12 @@ def _distinct(rows: Sequence[Row], key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _palette(alt: Any, groups: Sequence[str]) -> Any:
+def _palette(alt: Pen, groups: Sequence[str]) -> Any:
     colours = [COLOUR[GROUPS[index % len(GROUPS)]] for index in range(len(groups))]
     return alt.Scale(domain=list(groups), range=colours)
 
 
-def _grouping(alt: Any, rows: Sequence[Row]) -> dict[str, Any]:
+def _grouping(alt: Pen, rows: Sequence[Row]) -> dict[str, Any]:
     groups = _distinct(rows, "group")
     if len(groups) < 2:
         return {}
@@ -387,16 +447,20 @@ def _grouping(alt: Any, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _legend(alt: Any, groups: Sequence[str], width: int) -> Any:
-    return alt.Legend(columns=2 if width <= NARROW else 3, title=None)
+def _legend(alt: Pen, groups: Sequence[str], width: int) -> Any:
+    return alt.Legend(columns=2 if width <= NARROW else 3, title=None, symbolOpacity=1)
 
 
-def _curve_scale(alt: Any, channel: Any, name: str, options: Mapping[str, object]) -> Any:
+def _curve_scale(alt: Pen, channel: Any, name: str, options: Mapping[str, object]) -> Any:
     side = "x" if name == "x" else "y"
     log = bool(options.get(f"log_{side}"))
     scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
-    title = _titled(options, f"{side}_title") or None
-    return channel(f"{name}:Q", scale=scale, axis=alt.Axis(title=title, tickCount=5, grid=side == "y"))
+    title = _titled(options, f"{side}_title")
+    return channel(
+        f"{name}:Q",
+        scale=scale,
+        axis=alt.Axis(title=textwrap.wrap(title, 48) or None, tickCount=5, grid=side == "y"),
+    )
 
 
 def _domain(options: Mapping[str, object]) -> tuple[float, float] | None:
@@ -406,7 +470,9 @@ def _domain(options: Mapping[str, object]) -> tuple[float, float] | None:
 
 def _numbers(value: object) -> tuple[float, ...]:
     items = value if isinstance(value, list | tuple) else ()
-    return tuple(float(item) for item in items if isinstance(item, int | float) and not isinstance(item, bool))
+    return tuple(
+        float(item) for item in items if isinstance(item, int | float) and not isinstance(item, bool)
+    )
 
 
 def _titled(options: Mapping[str, object], key: str) -> str:

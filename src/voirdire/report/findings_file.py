@@ -69,7 +69,9 @@ def read_data(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}", hint="give the findings.json that voirdire wrote") from error
+        raise DataError(
+            f"{path}: {error.strerror}", hint="give the findings.json that voirdire wrote"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path} is not JSON: {error}", hint="give the findings.json that voirdire wrote"
@@ -116,5 +118,3 @@ def _without_fingerprint(judge: object) -> object:
 
 def _refuse_constant(word: str) -> float:
     raise ValueError(f"it holds {word}")
-
-

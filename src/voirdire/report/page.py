@@ -37,7 +37,9 @@ def render(data: object) -> str:
 def _sections(examination: Examination, paper: Paper) -> list[Markup]:
     found = pkgutil.iter_modules(sections.__path__, f"{sections.__name__}.")
     modules = [import_module(module.name) for module in found]
-    written = [module.section(examination, paper) for module in sorted(modules, key=lambda module: module.PLACE)]
+    written = [
+        module.section(examination, paper) for module in sorted(modules, key=lambda module: module.PLACE)
+    ]
     return [markup for markup in written if markup is not None]
 
 

@@ -15,7 +15,9 @@ from voirdire.report import numerals
 from voirdire.report.figures import Draftsman
 from voirdire.report.visible import marked, one_line, shortened, visible
 
-_LINK = re.compile(r"(?:https?://[A-Za-z0-9._~:/?#@!$&*+,;=%()-]+[A-Za-z0-9/])|doi:10\.[A-Za-z0-9./()_;-]+[A-Za-z0-9]")
+_LINK = re.compile(
+    r"(?:https?://[A-Za-z0-9._~:/?#@!$&*+,;=%()-]+[A-Za-z0-9/])|doi:10\.[A-Za-z0-9./()_;-]+[A-Za-z0-9]"
+)
 
 
 class Paper:
@@ -113,5 +115,3 @@ def _shown(text: str) -> Markup:
     head, left_out = shortened(text)
     note = Markup('<span class="cut">… {} more characters; the whole text is in findings.json</span>')
     return marked(head) + (note.format(f"{left_out:,}") if left_out else "")
-
-

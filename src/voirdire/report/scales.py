@@ -11,13 +11,15 @@ from voirdire.report.visible import one_line
 def axis_of(line: Line | None, rows: Sequence[Row], *, title: str = "") -> Axis:
     """Return the axis for rows measured against one line; without a line only room for the rows."""
     if line is None:
-        return Axis(title=one_line(title, 70), domain=_room(_reached(rows)))
+        return Axis(title=one_line(title, 140), domain=_room(_reached(rows)))
     ends = (line.null - line.leak, line.null + line.leak)
     band = (line.null - line.margin, line.null + line.margin) if line.margin is not None else None
     reached = [*_reached(rows), *ends, *(band or ())]
     is_share = line.quantity.startswith("P(") and min(reached) >= 0 and max(reached) <= 1
     domain = (0.0, 1.0) if is_share else _room(reached, around=line.null)
-    return Axis(title=one_line(title or line.quantity, 70), domain=domain, null=line.null, lines=ends, band=band)
+    return Axis(
+        title=one_line(title or line.quantity, 140), domain=domain, null=line.null, lines=ends, band=band
+    )
 
 
 def _reached(rows: Sequence[Row]) -> list[float]:

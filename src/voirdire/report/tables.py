@@ -67,4 +67,6 @@ def shown_cell(value: Cell | Markup) -> ShownCell:
 
 def _is_numeric(values: Sequence[Cell]) -> bool:
     known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+    return bool(known) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in known
+    )

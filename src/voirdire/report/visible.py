@@ -1,4 +1,4 @@
-"""Makes every character of an untrusted text visible: controls as symbols, hidden characters by their code.
+"""Makes every character of an untrusted text visible: controls by their names, hidden characters by their code.
 
 Judge answers, logs and candidate texts may hold terminal escapes, bidirectional overrides, zero-width characters
 and broken surrogates. On the page they can neither act nor hide.
@@ -17,6 +17,10 @@ _HIDDEN = re.compile(
     # joiners stand in emoji and in the scripts that need them; anywhere else they hide
     "|(?<![\u0600-\u0dff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])[\u200c\u200d]"
 )
+
+_CONTROLS = (
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+).split()
 
 
 def visible(text: str) -> str:
@@ -50,6 +54,6 @@ def _whole(text: str) -> str:
 
 def _symbol(character: str) -> str:
     code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    if code < len(_CONTROLS):
+        return f"⟨{_CONTROLS[code]}⟩"
+    return "⟨DEL⟩" if code == 0x7F else f"⟨U+{code:04X}⟩"

@@ -17,8 +17,8 @@ from voirdire.model import Estimate
 from voirdire.stats.checked import Vector, cluster_index, count, finite_vector, proper_level
 from voirdire.stats.quantiles import normal_critical, t_critical
 
-ENUMERATED_UNITS = 20
-"""Up to so many units that differ, every pattern of signs is listed: at most 2 ** 20."""
+LISTED_UNITS = 32
+"""Up to so many units that differ every pattern of signs is looked at, as two lists of at most 2 ** 16 sums."""
 
 LATTICE_STEPS = 200
 """Differences that are whole multiples of 1/1, 1/2, ... 1/200 have their sign patterns counted, not listed."""
@@ -187,7 +187,7 @@ def mcnemar_mid_p(plus: int, minus: int) -> float:
 def sign_flip_p(differences: ArrayLike, *, seed: int = 0) -> SignFlipTest:
     """Return the two-sided p value of a mean of 0 when the sign of each difference is a fair coin.
 
-    differences: shape (n,), n >= 1, one per independent unit. Zeros change nothing. Exact for at most 20 units that
+    differences: shape (n,), n >= 1, one per independent unit. Zeros change nothing. Exact for at most 32 units that
     differ, and for more where the differences lie on a lattice (multiples of 1/2, 1/200, ...); else
     (b + 1) / (B + 1) of seeded random patterns. In (0, 1]; 1 where nothing differs.
     """
@@ -195,8 +195,8 @@ def sign_flip_p(differences: ArrayLike, *, seed: int = 0) -> SignFlipTest:
     moving = values[np.abs(values) > _SAME * _largest(values)]
     if len(moving) == 0:
         return SignFlipTest(1.0, "exact sign-flip p")
-    if len(moving) <= ENUMERATED_UNITS:
-        return SignFlipTest(_enumerated_p(moving), "exact sign-flip p")
+    if len(moving) <= LISTED_UNITS:
+        return SignFlipTest(_listed_p(moving), "exact sign-flip p")
     steps = _on_lattice(moving)
     if steps is not None:
         return SignFlipTest(_counted_p(steps), "exact sign-flip p")
@@ -273,13 +273,23 @@ def zero_spread_interval(value: float, units: int, *, span: float, level: float)
 # --- sign flips -------------------------------------------------------------------------------------
 
 
-def _enumerated_p(moving: Vector) -> float:
-    """List the sums of all patterns that keep the first sign; the others are their mirror image."""
-    sums = np.array([moving[0]])
-    for difference in moving[1:].tolist():
-        sums = np.concatenate([sums + difference, sums - difference])
-    observed = abs(math.fsum(moving))
-    return float((np.abs(sums) >= observed - 1e-9 * float(np.abs(moving).sum())).mean())
+def _listed_p(moving: Vector) -> float:
+    """List the sums of each half of the units, and count which pairs of them reach as far as what was seen."""
+    reached = abs(math.fsum(moving)) - 1e-9 * float(np.abs(moving).sum())
+    if reached <= 0:
+        return 1.0
+    half = len(moving) // 2
+    one, other = _signed_sums(moving[:half]), np.sort(_signed_sums(moving[half:]))
+    above = len(one) * len(other) - int(np.searchsorted(other, reached - one, "left").sum())
+    return 2 * above / (len(one) * len(other))
+
+
+def _signed_sums(values: Vector) -> Vector:
+    """Return the sum of `values` under every pattern of signs, shape (2 ** n,)."""
+    sums = np.zeros(1)
+    for value in values.tolist():
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
 
 
 def _on_lattice(moving: Vector) -> NDArray[np.int64] | None:

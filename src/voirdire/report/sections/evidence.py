@@ -40,7 +40,8 @@ def section(examination: Examination, paper: Paper) -> Markup | None:
         return None
     judges = list(dict.fromkeys(finding.judge for finding in examination.findings))
     groups = [
-        (paper.judge_name(judge), [_part(f, paper) for f in examination.findings if f.judge == judge]) for judge in judges
+        (paper.judge_name(judge), [_part(f, paper) for f in examination.findings if f.judge == judge])
+        for judge in judges
     ]
     return paper.fill(
         "evidence.html", groups=groups, several=len(groups) > 1, folded=len(examination.findings) > OPEN_LIMIT
@@ -82,8 +83,9 @@ def _strips(finding: Finding, paper: Paper) -> Iterator[Markup]:
             by_scale.setdefault((line.null, line.leak, line.margin), []).append((name, estimate, line, how))
     for group in by_scale.values():
         rows = [point(name, estimate, how) for name, estimate, _, how in group]
-        lines = {line.quantity: line for _, _, line, _ in group}
-        axis = axis_of(group[0][2], rows, title=" / ".join(lines))
+        axis = axis_of(
+            group[0][2], rows, title=" / ".join(dict.fromkeys(line.quantity for _, _, line, _ in group))
+        )
         yield paper.draftsman.strip(rows, axis, title=f"{title_of(finding)}, {subject_of(finding)}")
 
 
@@ -96,7 +98,10 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
             yield "90 % interval", interval(estimate.inner_low, estimate.inner_high)
         yield "n", f"{estimate.n:,} {estimate.unit}".strip()
         if finding.p_adjusted is not None:
-            yield "p, adjusted", f"{probability(finding.p_adjusted)} (unadjusted {probability(estimate.p_value)})"
+            yield (
+                "p, adjusted",
+                f"{probability(finding.p_adjusted)} (unadjusted {probability(estimate.p_value)})",
+            )
         if estimate.bounds:
             yield "bounds", f"{interval(*estimate.bounds)} with all missing answers at their worst and best"
     if line is not None:
@@ -118,7 +123,10 @@ def _others(finding: Finding) -> Iterator[tuple[str, str]]:
     elif finding.ruling is not None and finding.kind.value == "probe":
         yield "control", "none that could be read"
     if finding.check is not None:
-        yield "check", f"{_value(finding.check)}{f' ({finding.check_line.quantity})' if finding.check_line else ''}"
+        yield (
+            "check",
+            f"{_value(finding.check)}{f' ({finding.check_line.quantity})' if finding.check_line else ''}",
+        )
 
 
 def _margin(line: Line) -> str:
@@ -139,7 +147,11 @@ def _value(estimate: Estimate) -> str:
 def _missing(finding: Finding) -> ShownTable | None:
     arms = [
         (where, estimate)
-        for where, estimate in (("effect", finding.estimate), ("check", finding.check), ("control", finding.control))
+        for where, estimate in (
+            ("effect", finding.estimate),
+            ("check", finding.check),
+            ("control", finding.control),
+        )
         if estimate is not None and estimate.asked
     ]
     rows = [
@@ -149,4 +161,6 @@ def _missing(finding: Finding) -> ShownTable | None:
     ]
     if not any(row[3] for row in rows):
         return None
-    return shown_table(TableBlock("Missing answers by arm", ["measured", "arm", "asked", "missing", "share"], rows))
+    return shown_table(
+        TableBlock("Missing answers by arm", ["measured", "arm", "asked", "missing", "share"], rows)
+    )

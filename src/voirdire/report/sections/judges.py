@@ -36,7 +36,11 @@ def section(examination: Examination, paper: Paper) -> Markup | None:
     served = sorted(examination.account.served.items())
     if not examination.judges and not served:
         return None
-    table = shown_table(TableBlock("Snapshots that answered", ["snapshot", "answers"], served)) if served else None
+    table = (
+        shown_table(TableBlock("Snapshots that answered", ["snapshot", "answers"], served))
+        if served
+        else None
+    )
     return paper.fill("judges.html", cards=[card(judge) for judge in examination.judges], served=table)
 
 
@@ -48,7 +52,9 @@ def card(identity: Identity) -> Card:
     return Card(
         name=identity.name,
         fingerprint=identity.fingerprint,
-        backend=[(key, _plain(value)) for key, value in backend.items()] if isinstance(backend, Mapping) else [],
+        backend=[(key, _plain(value)) for key, value in backend.items()]
+        if isinstance(backend, Mapping)
+        else [],
         messages=_messages(fields.get("messages")),
         questions=_questions(fields.get("questions")),
         reader=_reader(reader),
@@ -58,7 +64,9 @@ def card(identity: Identity) -> Card:
 
 
 def _messages(messages: object) -> list[tuple[str, str]]:
-    pairs = [message for message in _items(messages) if isinstance(message, list | tuple) and len(message) == 2]
+    pairs = [
+        message for message in _items(messages) if isinstance(message, list | tuple) and len(message) == 2
+    ]
     return [(str(role), str(text)) for role, text in pairs]
 
 

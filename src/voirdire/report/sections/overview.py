@@ -7,7 +7,7 @@ from markupsafe import Markup
 from voirdire.model import Estimate, Examination, Finding
 from voirdire.report._svg import COLOUR
 from voirdire.report.figures import ROW_LIMIT, RULING_SHAPES, Row
-from voirdire.report.numerals import interval, number, probability
+from voirdire.report.numerals import interval, listing, number, probability
 from voirdire.report.paper import Paper, subject_of, title_of
 from voirdire.report.scales import axis_of
 from voirdire.report.tables import ShownCell, ShownTable, shown_cell
@@ -51,21 +51,27 @@ def _figures(findings: Sequence[Finding], paper: Paper, several: bool) -> list[M
 
 def _figure(quantity: str, group: Sequence[Finding], paper: Paper, several: bool) -> Markup:
     assert paper.draftsman is not None
+    names = {finding.name: title_of(finding) for finding in group}
     pairs = [(finding, finding.estimate) for finding in group[:ROW_LIMIT]]
     rows = [
-        point(_label(finding, paper, several), estimate, finding.ruling and finding.ruling.value)
+        point(
+            _label(finding, paper, several, len(names) > 1), estimate, finding.ruling and finding.ruling.value
+        )
         for finding, estimate in pairs
         if estimate is not None
     ]
     lines = {finding.line for finding in group if finding.line}
     axis = axis_of(next(iter(lines)), rows) if len(lines) == 1 else axis_of(None, rows, title=quantity)
     drawing = paper.draftsman.intervals(rows, axis, title=f"All findings: {quantity}")
-    return paper.macro("figure", quantity, "", drawing, None, max(0, len(group) - ROW_LIMIT))
+    title = f"{listing(list(names.values())[:3])}: {quantity}"
+    return paper.macro("figure", title, "", drawing, None, max(0, len(group) - ROW_LIMIT))
 
 
-def _label(finding: Finding, paper: Paper, several: bool) -> str:
-    label = f"{title_of(finding)} · {subject_of(finding)}"
-    return f"{paper.judge_name(finding.judge)} · {label}" if several else label
+def _label(finding: Finding, paper: Paper, several_judges: bool, several_names: bool) -> str:
+    subject = "in general" if finding.subject == "judge" else subject_of(finding)
+    judge = [paper.judge_name(finding.judge)] if several_judges else []
+    name = [title_of(finding)] if several_names else []
+    return " · ".join([*judge, *name, subject])
 
 
 def _index(findings: Sequence[Finding], paper: Paper, several: bool) -> ShownTable:
@@ -88,13 +94,17 @@ def _index_row(finding: Finding, paper: Paper) -> list[ShownCell]:
         shown_cell(subject_of(finding)),
         shown_cell(paper.macro("badge", finding.ruling)),
         _numeric(number(estimate.value), estimate.value),
-        shown_cell("exact") if estimate.exact else ShownCell(reach.markup, "" if estimate.low is None else repr(estimate.low)),
+        shown_cell("exact")
+        if estimate.exact
+        else ShownCell(reach.markup, "" if estimate.low is None else repr(estimate.low)),
         _numeric(f"{estimate.n:,}" if estimate.n else "–", estimate.n or None),
         _numeric(probability(finding.p_adjusted), finding.p_adjusted),
     ]
 
 
 def _numeric(text: str, value: float | None) -> ShownCell:
-    return ShownCell(Markup(text), "" if value is None else repr(value)) if value is not None else shown_cell(None)
-
-
+    return (
+        ShownCell(Markup(text), "" if value is None else repr(value))
+        if value is not None
+        else shown_cell(None)
+    )

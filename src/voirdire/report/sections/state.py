@@ -53,7 +53,12 @@ def _facts(examination: Examination) -> Iterator[Fact]:
         asked = f"{account.asked:,} asked, {account.cached:,} from the ledger"
         yield Fact("Answers planned", f"{account.planned:,}", asked)
         lacking = missing(account)
-        yield Fact("Missing", f"{lacking:,}", f"{share(lacking, account.planned)} of the planned", alert=lacking > 0)
+        remark = (
+            f"{share(lacking, account.planned)} of the planned"
+            if lacking
+            else "every answer is in and readable"
+        )
+        yield Fact("Missing", f"{lacking:,}", remark, alert=lacking > 0)
         tokens = f"{account.input_tokens:,} tokens in, {account.output_tokens:,} out"
         yield Fact("Cost", dollars(account.money), f"{tokens}; {duration(account.seconds)}")
     else:
@@ -61,7 +66,9 @@ def _facts(examination: Examination) -> Iterator[Fact]:
     checks = examination.self_checks
     if checks:
         passed = sum(check.passed for check in checks)
-        remark = "planted judges read as what they are" if passed == len(checks) else "planted judges were misread"
+        remark = (
+            "planted judges read as what they are" if passed == len(checks) else "planted judges were misread"
+        )
         yield Fact("Self-check", f"{passed} of {len(checks)}", remark, alert=passed < len(checks))
     else:
         yield Fact("Self-check", "not run", "nothing was asked that it could check")
@@ -83,15 +90,27 @@ def _missing_table(account: Account) -> ShownTable | None:
     rows: list[tuple[str, int]] = sorted(account.unreadable.items(), key=lambda pair: (-pair[1], pair[0]))
     rows += [("the call failed for good", account.failed)] if account.failed else []
     rows += [("not asked", not_asked(account))] if not_asked(account) else []
-    return shown_table(TableBlock("Answers that are missing, by reason", ["reason", "answers"], rows)) if rows else None
+    return (
+        shown_table(TableBlock("Answers that are missing, by reason", ["reason", "answers"], rows))
+        if rows
+        else None
+    )
 
 
 def _check_table(examination: Examination) -> ShownTable | None:
     if not examination.self_checks:
         return None
     rows = [
-        (check.probe, check.planted, " or ".join(check.expected), check.ruled, "yes" if check.passed else "NO")
+        (
+            check.probe,
+            check.planted,
+            " or ".join(check.expected),
+            check.ruled,
+            "yes" if check.passed else "NO",
+        )
         for check in examination.self_checks
     ]
     columns = ["probe", "planted judge", "expected", "ruled", "right"]
-    return shown_table(TableBlock("Planted judges, with known faults, through the same reader", columns, rows))
+    return shown_table(
+        TableBlock("Planted judges, with known faults, through the same reader", columns, rows)
+    )

@@ -1,0 +1,212 @@
+"""The demonstration: a weak judge examined on real items, and the recorded verdicts of strong ones audited.
+
+The embedded judge is a specimen, not a judge: the page is meant to show a judge failing. Nothing is asked of anybody
+over the network.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from voirdire.audits import outcome_ratings, position
+from voirdire.blocks import TableBlock
+from voirdire.engine.advice import settle_by_cases, settle_by_items
+from voirdire.engine.ask import Asker
+from voirdire.engine.conclude import conclude
+from voirdire.engine.forms import Form, asking_in_form
+from voirdire.engine.measure import JUDGE
+from voirdire.engine.plan import Call
+from voirdire.engine.run import ProbeRun, plan_probe, run_probe
+from voirdire.engine.selfcheck import PlantedFactory
+from voirdire.importers._planting import Version
+from voirdire.importers.cases import read_case, short_cases
+from voirdire.model import (
+    Asking,
+    Examination,
+    Finding,
+    FindingKind,
+    Identity,
+    Item,
+    Judge,
+    Measurement,
+    Probe,
+)
+from voirdire.probes.outcome import PROBE as OUTCOME
+from voirdire.probes.position import PROBE as POSITION
+from voirdire.studies import _material
+from voirdire.studies._protocol import with_protocol
+
+
+@dataclass(frozen=True)
+class Slice:
+    """How much of the shipped material is used. `short`, `recorded`: names of cases; recorded logs are windowed."""
+
+    pairs: int
+    programs: int
+    short: tuple[str, ...]
+    recorded: tuple[str, ...]
+
+
+QUICK = Slice(pairs=30, programs=8, short=("coding", "operations", "support"), recorded=("recorded-short",))
+"""About 90 seconds of judging on two cores."""
+
+SEED = 0
+
+
+def full() -> Slice:
+    """Return everything that ships."""
+    return Slice(pairs=100, programs=68, short=short_cases(), recorded=("recorded-short", "recorded-long"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One probe of the demonstration, on one kind of item. `subject`: what its general finding is about."""
+
+    probe: Probe
+    items: Sequence[Item]
+    subject: str
+    notes: tuple[str, ...]
+
+
+def first_asking() -> Asking:
+    """Return what the judge is opened with: the pairwise question."""
+    return _asking(POSITION)
+
+
+def _asking(probe: Probe) -> Asking:
+    return asking_in_form(probe.messages, probe.questions, Form.TYPED)
+
+
+def parts_of(slice_: Slice) -> list[Part]:
+    """Return the probes and their items for a slice."""
+    pairs, programs = (
+        _material.llmbar_pairs(slice_.pairs, SEED),
+        _material.humaneval_pairs(slice_.programs, SEED),
+    )
+    cases, notes = _cases(slice_)
+    return [
+        Part(POSITION, pairs, f"LLMBar Natural, {len(pairs)} of 100 pairs", ()),
+        Part(POSITION, programs, f"HumanEval programs, {len(programs)} of 68 pairs", ()),
+        Part(OUTCOME, cases, JUDGE, notes),
+    ]
+
+
+def _cases(slice_: Slice) -> tuple[list[Item], tuple[str, ...]]:
+    items = [read_case(name).item() for name in slice_.short]
+    notes = []
+    for name in slice_.recorded:
+        case = read_case(name)
+        items.append(case.windowed())
+        seen = case.seen(Version.SKIPPED)
+        if seen.steps_not_shown or seen.characters_not_shown:
+            notes.append(
+                f"{name}: shown through a window ({case.window}); {seen.steps_not_shown} steps and "
+                f"{seen.characters_not_shown:,} characters of the log are not shown"
+            )
+    return items, tuple(notes)
+
+
+def plan_demo(judge: Judge, parts: Sequence[Part]) -> list[Call]:
+    """Return every call the demonstration may make."""
+    return [
+        call
+        for part in parts
+        for call in plan_probe(part.probe, judge.reasking(_asking(part.probe)), part.items).calls
+    ]
+
+
+async def examine_demo(
+    judge: Judge, parts: Sequence[Part], asker: Asker, *, planted: PlantedFactory
+) -> Examination:
+    """Run all parts on the judge and audit the recorded verdicts of hosted judges."""
+    runs = []
+    for part in parts:
+        asked = judge.reasking(_asking(part.probe))
+        runs.append(await run_probe(part.probe, asked, part.items, asker, planted=planted))
+    own = _own_findings(parts, runs)
+    recorded, identities = recorded_findings()
+    asked_identities = {run.judge.identity.fingerprint: run.judge.identity for run in runs}
+    return Examination(
+        title="A specimen judge examined, and what hosted judges did",
+        judges=[*asked_identities.values(), *identities],
+        findings=[*own, *recorded],
+        account=asker.account,
+        self_checks=[check for run in runs for check in run.self_checks],
+        notes=(
+            "The embedded judge is a specimen: a model of 135 million parameters that no one should grade with. What it "
+            "fails here is what the same page shows for any judge.",
+            *(note for part in parts for note in part.notes),
+            "The hosted judges were not asked: their recorded verdicts ship with voirdire and are audited.",
+        ),
+    )
+
+
+def _own_findings(parts: Sequence[Part], runs: Sequence[ProbeRun]) -> list[Finding]:
+    """Conclude once over all contrasts of the model, then give each finding back to the prompt it was asked with."""
+    measured = [
+        (run, replace(one, subject=part.subject if one.subject == JUDGE else one.subject))
+        for part, run in zip(parts, runs, strict=True)
+        for one in run.measurements
+    ]
+    concluded = conclude(
+        [one for _, one in measured], judge="", family="all contrasts of the embedded judge on this page"
+    )
+    owned = [
+        replace(
+            finding,
+            judge=run.judge.identity.fingerprint,
+            id=f"{finding.name}/{finding.subject}/{run.judge.identity.fingerprint[:12]}",
+        )
+        for (run, _), finding in zip(measured, concluded, strict=True)
+    ]
+    return with_protocol(owned)
+
+
+def recorded_findings() -> tuple[list[Finding], list[Identity]]:
+    """Audit the shipped verdicts of hosted judges: slots on LLMBar, luck in outcome ratings."""
+    pairs, ratings = _material.llmbar_verdicts(), _material.outcome_ratings()
+    slots = Identity(
+        "Hosted judges on LLMBar (recorded)", {"backend": "recorded", "source": "LLMBar judgments"}
+    )
+    luck = Identity(
+        "Hosted judges of outcomes (recorded)", {"backend": "recorded", "source": "outcome-bias ratings"}
+    )
+    findings = [
+        *_audited(position.audit(pairs), position.families(pairs, settle=settle_by_items), slots),
+        *_audited(
+            outcome_ratings.audit(ratings), outcome_ratings.families(ratings, settle=settle_by_cases), luck
+        ),
+    ]
+    return findings, [slots, luck]
+
+
+def _audited(
+    overview: Sequence[Finding], families: Mapping[str, Sequence[Measurement]], identity: Identity
+) -> list[Finding]:
+    """Return the overview with the rulings of every family in a table: many judges, one place to read them."""
+    ruled = [
+        finding
+        for name, family in families.items()
+        for finding in conclude(family, judge=name, family=name, kind=FindingKind.AUDIT)
+    ]
+    table = TableBlock(
+        title="Rulings on the recorded judges",
+        columns=("judge", "ruling", "estimate", "low", "high", "corrected p", "n"),
+        rows=[_ruling_row(finding) for finding in ruled],
+        note=f"Holm over each of {len(families)} famil{'y' if len(families) == 1 else 'ies'}.",
+    )
+    return [replace(one, judge=identity.fingerprint, blocks=(table, *one.blocks)) for one in overview]
+
+
+def _ruling_row(
+    finding: Finding,
+) -> tuple[str, str, float | None, float | None, float | None, float | None, int]:
+    estimate = finding.estimate
+    return (
+        finding.subject,
+        finding.ruling.value if finding.ruling else "",
+        estimate.value if estimate else None,
+        estimate.low if estimate else None,
+        estimate.high if estimate else None,
+        finding.p_adjusted,
+        estimate.n if estimate else 0,
+    )
