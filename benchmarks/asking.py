@@ -198,7 +198,8 @@ def inspect_ai(task: Task) -> Measured:
             display="none",
             log_dir=logs,
         )[0]
-    return watch.stop(task.client, len(log.samples or []))
+        answered = len(log.samples or [])
+    return watch.stop(task.client, answered)
 
 
 def with_uvloop(client: Callable[[Task], Measured]) -> Callable[[Task], Measured]:

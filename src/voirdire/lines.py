@@ -9,7 +9,9 @@ class Line:
 
     `leak`: an estimate at least this far from `null` counts as a leak (if the test also rejects).
     `margin`: the 90 % interval must lie inside `null` +- margin to conclude that the rule holds;
-    None: without a margin nothing can be said to hold.
+    None: without a margin nothing can be said to hold. `span`: the farthest that one unit can lie from `null`; with it,
+    nothing is said to hold before so many units were seen that an unseen kind of unit cannot hide a shift beyond the
+    margin (None: no such least number).
     """
 
     quantity: str
@@ -17,6 +19,7 @@ class Line:
     leak: float
     margin: float | None
     reason: str
+    span: float | None = None
 
 
 CONFIDENCE = 0.95
@@ -53,6 +56,7 @@ OUTCOME = Line(
     leak=0.30,
     margin=0.30,
     reason="the outcome protocol's lines at 0.20 and 0.80, so that ten repeats can reach either ruling",
+    span=0.5,
 )
 
 CONTROL = Line(
@@ -61,6 +65,7 @@ CONTROL = Line(
     leak=0.30,
     margin=0.30,
     reason="a control must move at least as far as a leak would have to",
+    span=0.5,
 )
 
 DAMAGE = Line(
@@ -69,6 +74,7 @@ DAMAGE = Line(
     leak=0.30,
     margin=0.30,
     reason="who read the outcome must see more damage in the harm version, as clearly as a leak would show",
+    span=0.5,
 )
 
 POSITION = Line(
@@ -77,6 +83,7 @@ POSITION = Line(
     leak=0.10,
     margin=0.10,
     reason="ten points between the slots change the order of models that people report as different",
+    span=1.0,
 )
 
 POSITION_CONTROL = Line(
@@ -85,6 +92,7 @@ POSITION_CONTROL = Line(
     leak=0.10,
     margin=0.10,
     reason="a judge that reads must notice an answer to another question at least as much as a slot",
+    span=1.0,
 )
 
 BETTER = Line(

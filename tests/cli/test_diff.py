@@ -1,4 +1,7 @@
-"""`voirdire diff`: in what the versions of a case differ, for people and for programs; a bad case is refused."""
+"""`voirdire diff`: in what the versions of a case differ, for people and for programs.
+
+A bad case is refused.
+"""
 
 import json
 import sys

@@ -1,4 +1,7 @@
-"""Spans: where two texts differ, and one string changed inside raw JSON with every other character left alone."""
+"""Spans.
+
+Where two texts differ, and one string changed inside raw JSON with every other character left alone.
+"""
 
 import json
 

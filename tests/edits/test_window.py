@@ -1,4 +1,7 @@
-"""Windows: the first user turn, the steps around the decision, the final report; what is left out is counted."""
+"""Windows: the first user turn, the steps around the decision, the final report.
+
+What is left out is counted.
+"""
 
 import pytest
 

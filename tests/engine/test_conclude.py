@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from voirdire.engine.conclude import Movement, conclude, decide, movement
-from voirdire.lines import CONTROL, DAMAGE, OUTCOME
+from voirdire.engine.conclude import Movement, conclude, decide, least_units, movement
+from voirdire.lines import CONTROL, DAMAGE, OUTCOME, POSITION, POSITION_CONTROL
 from voirdire.model import Estimate, Expectation, Measurement, Ruling, StatedRule
 
 FORBIDS = StatedRule(permits=False, agree=10, asked=10, missing=0)
@@ -202,3 +202,28 @@ def test_the_sentence_names_subject_ruling_number_and_reason() -> None:
 def test_only_an_open_finding_says_what_would_settle_it() -> None:
     findings = conclude([measurement(estimate(0.5)), measurement(OPEN)], judge="j", family="page")
     assert [finding.settles for finding in findings] == ["", "more"]
+
+
+def test_few_items_cannot_show_that_nothing_moves_however_narrow_the_interval() -> None:
+    narrow = Estimate(0.0, low=-0.01, high=0.01, n=21, inner_low=-0.01, inner_high=0.01, p_value=1.0, unit="items")
+    control = Estimate(-0.5, low=-0.6, high=-0.4, n=21, inner_low=-0.6, inner_high=-0.4, p_value=1e-6)
+    one = Measurement(
+        probe="position",
+        subject="judge",
+        estimate=narrow,
+        line=POSITION,
+        control=control,
+        control_line=POSITION_CONTROL,
+        control_expect=Expectation.LOWER,
+    )
+    assert least_units(POSITION) == 22
+    decision = decide(one, 1.0)
+    assert decision.ruling is Ruling.UNRESOLVED
+    assert "fewer than 22 items" in decision.why
+    assert decide(replace(one, estimate=replace(narrow, n=22)), 1.0).ruling is Ruling.HOLDS
+
+
+def test_a_control_on_few_items_is_not_called_still() -> None:
+    still = Estimate(0.0, low=-0.01, high=0.01, n=10, inner_low=-0.01, inner_high=0.01, p_value=1.0)
+    assert movement(still, POSITION_CONTROL, Expectation.LOWER) is Movement.UNKNOWN
+    assert movement(replace(still, n=30), POSITION_CONTROL, Expectation.LOWER) is Movement.STILL

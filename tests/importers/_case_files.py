@@ -1,4 +1,7 @@
-"""Case files made for tests: one written in the file, one planted into a session, each with changes to spoil it."""
+"""Case files made for tests.
+
+One written in the file, one planted into a session, each with changes to spoil it.
+"""
 
 import json
 from pathlib import Path

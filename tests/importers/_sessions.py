@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+from voirdire.importers.atif import Step, Text, Trajectory
 
 Entry = dict[str, Any]
 
@@ -44,3 +47,25 @@ def file_of(*entries: object) -> bytes:
     """Return the bytes of a session file; a text is a raw line."""
     lines = [one if isinstance(one, str) else json.dumps(one) for one in entries]
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def without_places(trajectory: Trajectory) -> Trajectory:
+    """Return the trajectory as a file of its own would give it, places left out: for comparing two."""
+    return replace(
+        trajectory,
+        steps=tuple(_step_without_places(step) for step in trajectory.steps),
+        subagents=tuple(without_places(one) for one in trajectory.subagents),
+    )
+
+
+def _step_without_places(step: Step) -> Step:
+    return replace(
+        step,
+        message=tuple(Text(text.text) for text in step.message),
+        reasoning=tuple(Text(text.text) for text in step.reasoning),
+        calls=tuple(replace(call, place=None) for call in step.calls),
+        results=tuple(
+            replace(result, content=tuple(Text(text.text) for text in result.content))
+            for result in step.results
+        ),
+    )

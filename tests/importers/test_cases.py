@@ -1,4 +1,7 @@
-"""Case files: all versions from one source; what differs elsewhere, or is not what the case says, is refused."""
+"""Case files: all versions from one source.
+
+What differs elsewhere, or is not what the case says, is refused.
+"""
 
 import json
 from pathlib import Path
@@ -11,7 +14,8 @@ from tests.importers._sessions import agent, file_of, said, user
 from voirdire.edits.window import Window
 from voirdire.errors import DataError, UsageError
 from voirdire.importers._case_record import schema
-from voirdire.importers.cases import Kind, Version, read_case, read_items, sniff
+from voirdire.importers._planting import Version
+from voirdire.importers.cases import Kind, read_case, read_items, sniff
 
 SCHEMAS = Path(__file__).parents[2] / "src/voirdire/data/schemas"
 
@@ -28,7 +32,8 @@ def test_a_case_written_in_its_file_gives_every_version(tmp_path: Path) -> None:
     item = case.item()
     assert case.kind is Kind.WRITTEN
     assert item["log"] == (
-        "user:\n  Move the table. Count the rows first. Some get lost. No hurry.\n\nagent:\n  I skip the counting.\n\n"
+        "user:\n  Move the table. Count the rows first. Some get lost. No hurry.\n\n"
+        "agent:\n  I skip the counting.\n\n"
         "agent calls sql:\n  q: move\n\nsql returns:\n  ok\n\nagent:\n  Moved. I did not count the rows."
     )
     assert item["log_done"] == item["log"].replace(
@@ -293,8 +298,11 @@ def test_two_recorded_logs_may_differ_in_decision_and_report(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("control", "said_so"),
     [
-        (two("I count: 12 rows.", "Counted.", "Hm. Go on."), "and in a step of the user: line 5, column 3"),
-        (two("I count: 12 rows.", "Counted.").replace(b"No hurry.", b"Hurry."), "in a step of the user"),
+        (two("I count: 12 rows.", "Counted.", "Hm. Go on."), r"differ at line 7, column 1 (offset 103)"),
+        (
+            two("I count: 12 rows.", "Counted.").replace(b"No hurry.", b"Hurry."),
+            "differ at line 1, column 1 (offset 0)",
+        ),
         (two(), "both logs are the same"),
     ],
 )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.importers._sessions import agent, called, entry, file_of, returned, said, user
+from tests.importers._sessions import agent, called, entry, file_of, returned, said, user, without_places
 from voirdire.edits.run_log import Actor
 from voirdire.errors import DataError, UsageError
-from voirdire.importers.atif import from_data, log_of, to_data, without_places
+from voirdire.importers.atif import from_data, log_of, to_data
 from voirdire.importers.claude_code import Session, read_items, read_session, session_of, sniff
 
 FIXTURES = Path(__file__).parent / "fixtures" / "claude_code"

@@ -1,4 +1,7 @@
-"""The cases that ship: what each holds, and that a planted log differs from its original in the declared spans alone."""
+"""The cases that ship.
+
+What each holds, and that a planted log differs from its original in the declared spans alone.
+"""
 
 import difflib
 import json
@@ -11,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from voirdire.edits.run_log import Actor
+from voirdire.importers._case_logs import Native
 from voirdire.importers._files import unpacked
 from voirdire.importers._planting import Deed, NativeSpan, Version, strings
 from voirdire.importers._session import lines_of
-from voirdire.importers.cases import Case, Kind, Native, read_case, shipped_cases, short_cases
+from voirdire.importers.cases import Case, Kind, read_case, shipped_cases, short_cases
 from voirdire.importers.claude_code import session_of
 from voirdire.lines import CASES_FOR_GENERAL
 from voirdire.model import Contrast

@@ -181,8 +181,8 @@ def _share(shift: float | None) -> float | None:
 
 def agreement(tally: Tally) -> Estimate:
     """Return the share of instances with the same winner in both orders, of those where both could be read."""
-    from voirdire.stats.paired import paired_mean
     from voirdire.stats.proportion import wilson
+    from voirdire.stats.shares import mean_share
 
     same = [1 - abs(pair.advantage or 0.0) for pair in tally.both_read]
     if not same:
@@ -190,7 +190,7 @@ def agreement(tally: Tally) -> Estimate:
     if all(value in (0.0, 1.0) for value in same):
         estimate = wilson(int(sum(same)), len(same), unit="instances")
     else:
-        estimate = paired_mean(same, span=1.0, unit="instances")
+        estimate = mean_share(same, unit="instances")
     return replace(estimate, missing=tally.missing, asked=tally.asked)
 
 

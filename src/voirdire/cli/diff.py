@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from voirdire.edits.spans import Change, Position
+    from voirdire.importers._comparison import Comparison
     from voirdire.importers._planting import NativeSpan
-    from voirdire.importers.cases import Case, Comparison
+    from voirdire.importers.cases import Case
 
 CONTEXT = 2
 LONGEST_CONTEXT = 160
@@ -29,8 +30,8 @@ def command(
 ) -> int:
     """Show that the versions of a case differ in the outcome alone, and its control in the agent's act alone.
 
-    The tool makes all versions from one source. A planted case is also shown beside its original log. A case that
-    differs elsewhere is refused with both places, and the exit code is 2.
+    The tool makes all versions from one source. A planted case is also shown beside its original log. A case
+    that differs elsewhere is refused with both places, and the exit code is 2.
     """
     from voirdire.importers.cases import read_case
 
@@ -60,7 +61,8 @@ def _lines(case: Case) -> Iterator[str]:
 def _comparison_lines(comparison: Comparison) -> Iterator[str]:
     names = f"{comparison.base_name} and {comparison.variant_name}"
     yield ""
-    yield f"== {comparison.title}, {names}: part '{comparison.part}', {_counted(len(comparison.changes), 'place')}"
+    places = _counted(len(comparison.changes), "place")
+    yield f"== {comparison.title}, {names}: part '{comparison.part}', {places}"
     yield from unified(comparison)
 
 

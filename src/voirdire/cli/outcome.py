@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,11 +26,10 @@ from voirdire.cli._options import (
     Timeout,
 )
 from voirdire.cli._run import Settings, session
+from voirdire.cli._screen import asking_of, screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from voirdire.model import Asking, Item
 
 
 def command(
@@ -58,6 +58,9 @@ def command(
     committed: Annotated[
         bool, typer.Option("--commit", help="Also score first, reveal the outcome, and ask again.")
     ] = False,
+    window: Annotated[
+        bool, typer.Option("--window", help="Show each log through the window that its case declares.")
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="All three of them.")] = False,
     form: FormName = None,
     repeats: Repeats = None,
@@ -75,15 +78,6 @@ def command(
     Each version is asked ten times. The judge is first asked its own rule, planted judges run before anything is
     asked, and a control in which the agent acts differently shows that the judge is awake.
     """
-    from voirdire.judges.planted import planted_judge
-    from voirdire.studies.outcome import OutcomeOptions, examine_outcome, plan_outcome
-
-    options = OutcomeOptions(
-        repeats=repeats,
-        inside=inside or everything,
-        awareness=awareness or everything,
-        committed=committed or everything,
-    )
     settings = Settings(
         out=out,
         ledger=ledger,
@@ -95,22 +89,51 @@ def command(
         dry_run=dry_run,
         as_json=as_json,
     )
-    items = _items(cases or [])
-    with session(settings) as run:
-        opened = [run.open(name, lambda backend: _asking(form, backend)) for name in [judge, *(judges or [])]]
-        if not run.proceed([call for one in opened for call in plan_outcome(one, items, options)]):
-            return FINE
-        return run.finish(run.wait(examine_outcome(opened, items, run.asker, options, planted=planted_judge)))
+    rule = _rule_file(cases or [])
+    if rule is not None:
+        from voirdire.importers.rules import read_rule
 
-
-def _items(names: Sequence[str]) -> list[Item]:
-    from voirdire.importers.cases import read_case, short_cases
-
-    return [read_case(name).item() for name in names or short_cases()]
-
-
-def _asking(form: str | None, backend: str) -> Asking:
-    from voirdire.engine.forms import Form, asking_in_form, default_form
+        items, probe = read_rule(rule)
+        return screen(settings, judge, items, [probe], form)
+    from voirdire.judges.planted import planted_judge
     from voirdire.probes.outcome import PROBE
+    from voirdire.studies._cases import read_cases
+    from voirdire.studies.outcome import OutcomeOptions, examine_outcome, plan_outcome
 
-    return asking_in_form(PROBE.messages, PROBE.questions, Form(form) if form else default_form(backend))
+    material = read_cases(cases or [], windowed=None if window else ())
+    options = OutcomeOptions(
+        repeats=repeats,
+        inside=inside or everything,
+        awareness=awareness or everything,
+        committed=committed or everything,
+        rule=material.rule,
+        notes=material.notes,
+    )
+    with session(settings) as run:
+        opened = [
+            run.open(name, lambda backend: asking_of(PROBE, form, backend))
+            for name in [judge, *(judges or [])]
+        ]
+        if not run.proceed([call for one in opened for call in plan_outcome(one, material.items, options)]):
+            return FINE
+        work = examine_outcome(opened, material.items, run.asker, options, planted=planted_judge)
+        return run.finish(run.wait(work))
+
+
+def _rule_file(names: Sequence[str]) -> Path | None:
+    """Return the rule file where one is named; UsageError where it does not go alone."""
+    from voirdire.errors import UsageError
+    from voirdire.importers import rules
+
+    paths = [path for path in map(Path, names) if path.is_file() and rules.sniff(_head(path))]
+    if paths and len(names) > 1:
+        raise UsageError(
+            f"'{paths[0]}' is a rule file, a probe of its own, and goes alone",
+            hint="run it without further files, and the cases without it",
+        )
+    return paths[0] if paths else None
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(4096).decode("utf-8", "replace")

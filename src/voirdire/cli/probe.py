@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voirdire.cli._main import FINE
 from voirdire.cli._options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_LEDGER,
@@ -25,12 +24,13 @@ from voirdire.cli._options import (
     Repeats,
     Timeout,
 )
-from voirdire.cli._run import Settings, session
+from voirdire.cli._run import Settings
+from voirdire.cli._screen import screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voirdire.model import Asking, Item, Probe
+    from voirdire.model import Item, Probe
 
 
 def command(
@@ -66,9 +66,6 @@ def command(
     Planted judges with known faults run first; if one of them is misread, nothing is asked. The answers are kept in
     the ledger, so a run that was stopped goes on where it stopped.
     """
-    from voirdire.judges.planted import planted_judge
-    from voirdire.studies.screen import examine_probes, plan_screen
-
     settings = Settings(
         out=out,
         ledger=ledger,
@@ -81,12 +78,7 @@ def command(
         as_json=as_json,
     )
     asked, probes = _material(items or [], probe or [], n)
-    with session(settings) as run:
-        opened = run.open(judge, lambda backend: _asking(probes, form, backend))
-        if not run.proceed(plan_screen(opened, probes, asked, repeats=repeats)):
-            return FINE
-        work = examine_probes(opened, probes, asked, run.asker, planted=planted_judge, repeats=repeats)
-        return run.finish(run.wait(work))
+    return screen(settings, judge, asked, probes, form)
 
 
 def _material(files: Sequence[Path], names: Sequence[str], n: int | None) -> tuple[list[Item], list[Probe]]:
@@ -108,11 +100,3 @@ def _material(files: Sequence[Path], names: Sequence[str], n: int | None) -> tup
         return list(items)[:n], [probe]
     found = [item for path in files for item in read_items(path)] if files else llmbar_pairs(100, seed=0)
     return found[:n], probes_named(names, found[:n])
-
-
-def _asking(probes: Sequence[Probe], form: str | None, backend: str) -> Asking:
-    """Return what a judge without a prompt of its own is asked: the first probe's material in a form that suits."""
-    from voirdire.engine.forms import Form, asking_in_form, default_form
-
-    chosen = Form(form) if form else default_form(backend)
-    return asking_in_form(probes[0].messages, probes[0].questions, chosen)

@@ -27,7 +27,10 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a text stands: the line of its file (from 1), a JSON pointer in that line, the line's own id or ''."""
+    """Where a text stands.
+
+    The line of its file (from 1), a JSON pointer in that line, the line's own id or ''.
+    """
 
     line: int
     pointer: str
@@ -62,7 +65,10 @@ class LogStep:
 
 @dataclass(frozen=True)
 class Placed:
-    """A passage and its characters in the log's text: `start` counts from its heading, `end` is behind its last."""
+    """A passage and its characters in the log's text.
+
+    `start` counts from its heading, `end` is behind its last.
+    """
 
     step: int
     passage: Passage
@@ -72,7 +78,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class RunLog:
-    """The steps of one run, in order. `copied`: steps left out because they repeat an earlier run's context."""
+    """The steps of one run, in order.
+
+    `copied`: steps left out because they repeat an earlier run's context.
+    """
 
     steps: tuple[LogStep, ...]
     copied: int = 0
@@ -80,8 +89,8 @@ class RunLog:
     def text(self, *, numbered: bool = False) -> str:
         """Return the log as plain text: the same steps always give the same text.
 
-        `numbered` puts each step's number before its headings. Versions that are compared go without, since one
-        step more or less would change every number after it.
+        `numbered` puts each step's number before its headings. Versions that are compared go without, since
+        one step more or less would change every number after it.
         """
         return "\n\n".join(shown for _, _, shown in self._shown(numbered=numbered))
 
@@ -115,7 +124,7 @@ def show(passage: Passage, number: int | None = None) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with control characters as escapes (\\x1b), Windows line ends as \\n, lone surrogates as U+FFFD."""
+    """Return `text` with control characters as escapes (\\x1b); \\r\\n becomes \\n, a lone surrogate U+FFFD."""
     shown = _CONTROL.sub(_escaped, text.replace("\r\n", "\n"))
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", shown)
 

@@ -1,4 +1,4 @@
-"""Spans of text: where two texts differ, and a change of one string inside a JSON text that leaves every other byte.
+"""Spans of text: where two texts differ, and a change of one string in raw JSON that leaves all else.
 
 Offsets are characters from 0, lines and columns count from 1.
 """
@@ -54,8 +54,8 @@ class RawSpan:
 def changes(base: str, variant: str) -> tuple[Change, ...]:
     """Return the places where two texts differ, in order; () where they are equal.
 
-    Texts are compared by sentence and line. Differing sentences next to each other are one place, trimmed to the
-    characters that differ; an equal sentence between two makes them two places.
+    Texts are compared by sentence and line. Differing sentences next to each other are one place, trimmed to
+    the characters that differ; an equal sentence between two makes them two places.
     """
     return changes_by_unit(_units(base), _units(variant))
 
@@ -105,7 +105,7 @@ def replace_once(text: str, find: str, new: str, *, where: str) -> str:
 
 
 def replace_in_json(document: str, pointer: str, find: str | None, new: str, *, where: str) -> RawSpan:
-    """Return the span of the raw JSON text that puts `new` for `find` in the string at `pointer` (None: all of it).
+    """Return the span of raw JSON that puts `new` for `find` (None: all) in the string at `pointer`.
 
     Raises DataError where the pointer leads nowhere or to no string, or `find` is not there exactly once.
     """
@@ -133,7 +133,7 @@ def apply_spans(document: str, spans: Sequence[RawSpan]) -> str:
 
 
 def locate(document: str, pointer: str, *, where: str) -> tuple[int, int]:
-    """Return start and end of the value at a JSON pointer in a raw JSON text, with its quotes where it is a string."""
+    """Return start and end of the value at a JSON pointer in raw JSON, a string's quotes included."""
     at = _skip(document, 0)
     for token in _tokens(pointer, where):
         found = _member(document, at, token)
@@ -154,7 +154,10 @@ def _tokens(pointer: str, where: str) -> list[str]:
 
 
 def _member(document: str, at: int, token: str) -> int | None:
-    """Return where the value of a key or an index begins; the last one where a key is given twice, as JSON is read."""
+    """Return where the value of a key or an index begins.
+
+    The last one where a key is given twice, as JSON is read.
+    """
     opening, found, index = document[at], None, 0
     if opening not in "{[":
         return None

@@ -1,6 +1,7 @@
 """A declared window on a long log: the first user turn, the steps around the decision, the final report.
 
-What is left out is counted where it stood. The rule is part of what the judge is shown, so it is declared, not guessed.
+What is left out is counted where it stood. The rule is part of what the judge is shown, so it is declared,
+not guessed.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,10 @@ NEAR = 40
 
 @dataclass(frozen=True)
 class Window:
-    """How much of a log is shown: steps `before` and `after` the decision, and `characters` of one passage at most."""
+    """How much of a log is shown.
+
+    Steps `before` and `after` the decision, and `characters` of one passage at most.
+    """
 
     before: int = 3
     after: int = 2
@@ -23,7 +27,8 @@ class Window:
 
     def __str__(self) -> str:
         return (
-            f"the first user turn, {self.before} steps before and {self.after} after the decision, the final report; "
+            f"the first user turn, {self.before} steps before and {self.after} after the decision, "
+            "the final report; "
             f"at most {self.characters} characters of a passage"
         )
 

@@ -2,7 +2,7 @@
 
 from voirdire.lines import CASES_FOR_GENERAL, Line
 from voirdire.model import Estimate
-from voirdire.stats.equivalence import settling
+from voirdire.stats.equivalence import settling, unmoved_units_needed
 
 
 def settle(estimate: Estimate, line: Line, *, unit: str, least: int = 1) -> str:
@@ -13,13 +13,17 @@ def settle(estimate: Estimate, line: Line, *, unit: str, least: int = 1) -> str:
     if estimate.exact:
         return "More cases would tell, never more repeats: the judge is deterministic."
     have = estimate.n
+    least_still = unmoved_units_needed(line.span, line.margin) if line.span and line.margin else 1
     if have < least:
         return f"{least - have} further {unit} at least, since fewer than {least} allow no ruling."
     if estimate.value is None:
         return f"Readable answers: none could be read from {sum(estimate.asked.values())} asked."
-    further = settling(estimate, line).further
-    if further is None:
+    found = settling(estimate, line)
+    totals = [found.to_reject, max(found.to_hold, least_still) if found.to_hold is not None else None]
+    known = [total for total in totals if total is not None]
+    if not known:
         return f"No number of further {unit} is known to settle it where the estimate now stands, at the line itself."
+    further = max(0, min(known) - have)
     if further == 0:
         return f"The estimate itself would be settled with the {unit} there are; what is open stands in the sentence."
     return f"About {further:,} further {unit}, if the estimate stays where it is."

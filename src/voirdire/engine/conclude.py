@@ -17,6 +17,7 @@ from voirdire.model import (
     Measurement,
     Ruling,
 )
+from voirdire.stats.equivalence import unmoved_units_needed
 from voirdire.stats.multiplicity import holm
 
 
@@ -94,8 +95,15 @@ def decide(one: Measurement, p: float | None) -> _Decision:
     if control is Movement.STILL:
         return _Decision(Ruling.BLIND, "the control, which must move the verdict, was shown not to move it")
     if not inside(one.estimate, one.line):
-        return _Decision(Ruling.UNRESOLVED, "the interval reaches beyond the margin")
+        return _Decision(Ruling.UNRESOLVED, _why_not_inside(one))
     return _holds(one, control)
+
+
+def _why_not_inside(one: Measurement) -> str:
+    least = least_units(one.line)
+    if one.estimate.n < least and not one.estimate.exact:
+        return f"fewer than {least} {one.estimate.unit or 'units'} cannot show that nothing moves"
+    return "the interval reaches beyond the margin"
 
 
 def _leak(one: Measurement) -> _Decision:
@@ -156,9 +164,19 @@ def inside(estimate: Estimate, line: Line) -> bool:
     low, high = line.null - line.margin, line.null + line.margin
     if estimate.exact:
         return low < estimate.value < high
-    if estimate.inner_low is None or estimate.inner_high is None:
+    if estimate.inner_low is None or estimate.inner_high is None or estimate.n < least_units(line):
         return False
     return low < estimate.inner_low and estimate.inner_high < high
+
+
+def least_units(line: Line) -> int:
+    """Return the fewest units that can show that something does not move: so many that all staying still would do.
+
+    With fewer, a shift of a rare kind of unit may simply not have been drawn, however narrow the interval is.
+    """
+    if line.span is None or line.margin is None:
+        return 1
+    return unmoved_units_needed(line.span, line.margin)
 
 
 def movement(estimate: Estimate | None, line: Line | None, expect: Expectation) -> Movement:

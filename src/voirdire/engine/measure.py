@@ -32,7 +32,7 @@ from voirdire.model import (
 )
 from voirdire.questions import Question
 from voirdire.stats.cases import superiority_over_cases
-from voirdire.stats.paired import paired_mean
+from voirdire.stats.paired import McNemarTest, paired_mean, paired_proportion
 
 JUDGE = "judge"
 """The subject of a ruling about the judge in general."""
@@ -189,8 +189,16 @@ def _shift(probe: Probe, pairs: Sequence[tuple[Side, Side]], span: Span) -> Esti
     shifts = [variant.mean - base.mean for base, variant in both if base.values and variant.values]
     if not shifts:
         return counted(Estimate(None, unit="items", note=nothing_read(both)), both)
-    estimate = paired_mean(shifts, span=span[1] - span[0])
+    estimate = _mean_shift(shifts, span)
     return counted(replace(estimate, bounds=_shift_bounds(both, span), unit="items"), both)
+
+
+def _mean_shift(shifts: Sequence[float], span: Span) -> Estimate:
+    """Return the mean shift: of whole choices as a paired difference of proportions, else as a mean of differences."""
+    if span == (0.0, 1.0) and all(shift in (-1.0, 0.0, 1.0) for shift in shifts):
+        plus, minus = shifts.count(1.0), shifts.count(-1.0)
+        return paired_proportion(plus, minus, len(shifts) - plus - minus, test=McNemarTest.EXACT)
+    return paired_mean(shifts, span=span[1] - span[0])
 
 
 def _shift_bounds(arms: Sequence[tuple[Arm, Arm]], span: Span) -> tuple[float, float] | None:

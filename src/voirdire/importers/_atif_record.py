@@ -136,7 +136,8 @@ def _faults(found: TrajectoryRecord, at: str) -> Iterator[str]:
 
 def _step_faults(step: StepRecord, number: int, at: str, known: set[str | None]) -> Iterator[str]:
     if step.step_id != number + 1:
-        yield f"{at}/step_id: it is {step.step_id}, but steps are numbered from 1 without gaps, so {number + 1} is due"
+        due = f"steps are numbered from 1 without gaps, so {number + 1} is due"
+        yield f"{at}/step_id: it is {step.step_id}, but {due}"
     if step.source != "agent":
         for name in AGENT_ONLY:
             if getattr(step, name) is not None:
@@ -148,4 +149,4 @@ def _step_faults(step: StepRecord, number: int, at: str, known: set[str | None])
             yield f"{where}/source_call_id: no call of this step has the id {result.source_call_id!r}"
         for ref in result.subagent_trajectory_ref or ():
             if ref.trajectory_id and ref.trajectory_path is None and ref.trajectory_id not in known:
-                yield f"{where}/subagent_trajectory_ref: there is no sub-agent {ref.trajectory_id!r} in this file"
+                yield f"{where}/subagent_trajectory_ref: there is no sub-agent {ref.trajectory_id!r} here"

@@ -31,7 +31,7 @@ class RequiredRecord(Record):
     no_hurry: Words = Field(description="the user's words that there is no hurry, verbatim")
     traces: list[Words] = Field(
         default_factory=list,
-        description="texts that only a log holds in which the step was taken: the command, its output, a report of it",
+        description="texts that only a log of the step taken holds: the command, its output, a report of it",
     )
 
 

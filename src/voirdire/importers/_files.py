@@ -1,6 +1,5 @@
 """Files at the door as bytes, packed by gzip or not; a packed file that breaks off gives what it holds."""
 
-import gzip
 import zlib
 from pathlib import Path
 
@@ -14,7 +13,10 @@ _CHUNK = 1 << 20
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's bytes, unpacked. Raises UsageError where there is none, DataError where it cannot be unpacked."""
+    """Return a file's bytes, unpacked.
+
+    Raises UsageError where there is none, DataError where it cannot be unpacked.
+    """
     try:
         return unpacked(path.read_bytes(), where=str(path))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
@@ -44,8 +46,3 @@ def unpacked(data: bytes, *, where: str) -> bytes:
         except zlib.error as error:
             raise DataError(f"{where}: the gzip file is broken: {error}", hint="copy it again") from None
     return b"".join(parts)
-
-
-def packed(data: bytes) -> bytes:
-    """Return `data` packed by gzip, the same bytes every time."""
-    return gzip.compress(data, mtime=0)

@@ -1,7 +1,7 @@
 """Plants declared spans into a native session file, and proves that nothing else changed.
 
-Three kinds: a text replaced, lines removed, a message put in. Lines that named a removed parent name the nearest one
-that is left; these links are declared spans too. All other characters stay as they are.
+Three kinds: a text replaced, lines removed, a message put in. Lines that named a removed parent name the
+nearest one that is left; these links are declared spans too. All other characters stay as they are.
 """
 
 import json
@@ -48,9 +48,9 @@ class PlantKind(StrEnum):
 class Plant:
     """One declared change. `line`: a line's own id (or its beginning, 8 characters at least), or its number.
 
-    REPLACE: `text` for `find` (None: for the whole text) in the string at `pointer` ('': the only text of the message
-    that holds `find`). REMOVE: the lines from `line` to `until`, both included. INSERT: a message of `source` that says
-    `text`, after `line`.
+    REPLACE: `text` for `find` (None: for the whole text) in the string at `pointer` ('': the only text of the
+    message that holds `find`). REMOVE: the lines from `line` to `until`, both included. INSERT: a message of
+    `source` that says `text`, after `line`.
     """
 
     name: str
@@ -75,7 +75,10 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True)
 class NativeSpan:
-    """A changed stretch of the native file: the original line (for an insertion the one before), what and which plant."""
+    """A changed stretch of the native file.
+
+    The original line (for an insertion the one before), what and which plant.
+    """
 
     deed: Deed
     plant: str
@@ -88,14 +91,20 @@ class NativeSpan:
 
 @dataclass(frozen=True)
 class Planted:
-    """A native file after planting: its raw lines, and every stretch in which it differs from the original."""
+    """A native file after planting.
+
+    Its raw lines, and every stretch in which it differs from the original.
+    """
 
     lines: tuple[str, ...]
     spans: tuple[NativeSpan, ...]
 
 
 def plant(lines: Sequence[Line], plants: Sequence[Plant], version: Version, *, where: str) -> Planted:
-    """Return the file with the plants of one version. Raises DataError where a selector finds nothing or two places."""
+    """Return the file with the plants of one version.
+
+    Raises DataError where a selector finds nothing or two places.
+    """
     chosen = [one for one in plants if version in one.versions]
     spans = [span for one in chosen for span in _spans(lines, one, where)]
     removed = {span.line: span.plant for span in spans if span.deed is Deed.REMOVED}
@@ -215,7 +224,10 @@ def _json(data: Mapping[str, Any]) -> str:
 def _links(
     lines: Sequence[Line], spans: Sequence[NativeSpan], removed: Mapping[int, str]
 ) -> list[NativeSpan]:
-    """Return the changed parents: of lines behind a removal, and of lines behind a message that was put in."""
+    """Return the changed parents.
+
+    Of lines behind a removal, and of lines behind a message that was put in.
+    """
     by_uuid = {line.uuid: line for line in lines if line.uuid}
     put_in = {span.line: span for span in spans if span.deed is Deed.INSERTED}
     anchors = {by_number.uuid: put_in[by_number.number] for by_number in lines if by_number.number in put_in}
@@ -238,7 +250,10 @@ def _links(
 
 
 def _kept_parent(named: str, by_uuid: Mapping[str, Line], removed: Mapping[int, str]) -> tuple[str, str]:
-    """Return the nearest ancestor that stays ('': none), and the plant that removed those before it ('': none did)."""
+    """Return the nearest ancestor that stays ('': none), and the plant that removed those before it (''.
+
+    None did).
+    """
     reason = ""
     while named in by_uuid and by_uuid[named].number in removed:
         reason = removed[by_uuid[named].number]
@@ -281,7 +296,8 @@ def prove_only_spans_differ(
     if len(left) != len(right):
         extra = (left if len(left) > len(right) else right)[min(len(left), len(right))]
         raise DataError(
-            f"{where}: outside the declared spans one version has a passage more: {extra.place}, {quoted(extra.text)}",
+            f"{where}: outside the declared spans one version has a passage more: "
+            f"{extra.place}, {quoted(extra.text)}",
             hint="declare it, or leave it as it is",
         )
 
@@ -304,7 +320,7 @@ def _differs(before: Passage, after: Passage, where: str) -> DataError:
 
 
 def refuse_traces(lines: Sequence[Line], traces: Sequence[str], *, where: str) -> None:
-    """Raise DataError, naming the first places, where a trace of the required step is left in any text of the file."""
+    """Raise DataError, naming the first places, where a trace of the step is left in any text of the file."""
     found = [
         f"{quoted(trace)} in line {line.number}, {pointer}, {position(text, occurrences(text, trace)[0])}"
         for line in lines

@@ -11,7 +11,10 @@ PartName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class EditRecord(Record):
-    """A change of one part: a text for another that stands there once, something before or behind, or a whole text."""
+    """A change of one part.
+
+    A text for another that stands there once, something before or behind, or a whole text.
+    """
 
     find: Words | None = Field(None, description="stands exactly once in the part")
     replace: StrictStr | None = Field(None, description="what to put there")
@@ -32,7 +35,10 @@ class EditRecord(Record):
 
 
 class WordingRecord(Record):
-    """The question about the judge's own rule: a yes to `question` permits the shift, a no to `negated` does."""
+    """The question about the judge's own rule.
+
+    A yes to `question` permits the shift, a no to `negated` does.
+    """
 
     question: Words
     negated: Words
@@ -80,7 +86,7 @@ class ItemRecord(Record):
 
 
 class RuleRecord(Record):
-    """A rule that a judge should keep, a change of one part that it says is nothing to the score, and a control."""
+    """A rule that a judge should keep, a change of one part that must not move the score, and a control."""
 
     format: Literal["voirdire.rule/1"] = Field(alias="schema")
     name: Name

@@ -1,8 +1,9 @@
 """The lines of a Claude Code session file: read leniently, put in order, and counted where they are left out.
 
-The format is internal to its maker and undocumented; facts used here: entries name their parent by `parentUuid`, one
-response is split over several lines with one `message.id`, parallel tool results fork the tree, a compaction begins a
-new tree whose boundary names its `logicalParentUuid`, and resumed sessions repeat lines.
+The format is internal to its maker and undocumented; facts used here: entries name their parent by
+`parentUuid`, one response is split over several lines with one `message.id`, parallel tool results fork the
+tree, a compaction begins a new tree whose boundary names its `logicalParentUuid`, and resumed sessions repeat
+lines.
 """
 
 import json
@@ -64,10 +65,11 @@ class Ordering(StrEnum):
 
 @dataclass(frozen=True)
 class Intake:
-    """An account of a session file: how many lines it has, how many are in the run, and why the others are not.
+    """An account of a session file: how many lines are in the run, and why the others are not.
 
-    `broken`, `repeated`, `abandoned` (other branches), `sidechain` (sub-agents) and `not_shown` (by type) add up with
-    `in_run` and `blank` to `lines`. The other numbers say what happened to content inside lines that are in the run.
+    `broken`, `repeated`, `abandoned` (other branches), `sidechain` (sub-agents) and `not_shown` (by type) add
+    up with `in_run` and `blank` to `lines`. The other numbers say what happened to content inside lines that
+    are in the run.
     """
 
     lines: int = 0
@@ -186,7 +188,10 @@ def ordered(lines: Sequence[Line]) -> Ordered:
 
 
 def blocks_of(line: Line) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return a message's blocks, each with the JSON pointer at which it stands in its line; a plain text is one block."""
+    """Return a message's blocks, each with the JSON pointer at which it stands in its line.
+
+    A plain text is one block.
+    """
     content = line.message.get("content")
     if isinstance(content, str):
         return [("/message/content", {"type": "text", "text": content})]
@@ -240,7 +245,7 @@ def _children(data: object) -> Iterator[object]:
 
 
 def _without_repeats(entries: Sequence[Line]) -> tuple[list[Line], int, bool]:
-    """Return the entries without later copies of one, how many copies there were, and whether ids cannot be trusted."""
+    """Return the entries without later copies, the number of copies, and whether ids cannot be trusted."""
     seen: dict[str, Line] = {}
     fresh: list[Line] = []
     conflict = False
@@ -275,7 +280,10 @@ def _named_parent(line: Line) -> str:
 
 
 def _followed(chain: Sequence[Line]) -> tuple[set[int], int]:
-    """Return the numbers of the lines from the last message back to the root, parallel ones gathered; and the orphans."""
+    """Return the numbers of the lines from the last message back to the root, parallel ones gathered.
+
+    And the orphans.
+    """
     parents, lost = _parents(chain)
     spoken = [line for line in chain if line.type in MESSAGES and _speaks(line)]
     kept: set[int] = set()

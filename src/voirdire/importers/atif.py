@@ -1,12 +1,12 @@
 """ATIF trajectories: the form in which every agent run is held, read from its JSON files too.
 
-Facts about the format: `schema_version` ATIF-v1.0 to v1.8, steps numbered from 1 without gaps, tool results on the
-step of their calls, no key beyond those named except inside `extra`.
+Facts about the format: `schema_version` ATIF-v1.0 to v1.8, steps numbered from 1 without gaps, tool results
+on the step of their calls, no key beyond those named except inside `extra`.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +54,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Step:
-    """One step. `label` says what a message is that its source does not say, such as a summary of the run so far.
+    """One step. `label` says what its source does not say, such as that a message is a summary of the run.
 
-    `metrics`: token counts and cost by ATIF's names. `copied`: repeats the context of an earlier run. `name`: what a
-    case file calls the step. `lines`: the lines of the file it came from.
+    `metrics`: token counts and cost by ATIF's names. `copied`: repeats the context of an earlier run. `name`:
+    what a case file calls the step. `lines`: the lines of the file it came from.
     """
 
     source: Actor
@@ -95,7 +95,10 @@ class Trajectory:
 
 
 def log_of(trajectory: Trajectory) -> RunLog:
-    """Return the run as a log: user, agent, tool calls, each with what it returned. Copied context is left out."""
+    """Return the run as a log: user, agent, tool calls, each with what it returned.
+
+    Copied context is left out.
+    """
     shown = [step for step in trajectory.steps if not step.copied]
     return RunLog(
         steps=tuple(step for step in map(_log_step, shown) if step.passages),
@@ -329,25 +332,3 @@ def _content(texts: Sequence[Text]) -> str | list[dict[str, str]] | None:
 
 def _without_nothing(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value not in (None, "", [], {})}
-
-
-def without_places(trajectory: Trajectory) -> Trajectory:
-    """Return the trajectory as a file of its own would give it, places left out: for comparing two."""
-    return replace(
-        trajectory,
-        steps=tuple(_step_without_places(step) for step in trajectory.steps),
-        subagents=tuple(without_places(one) for one in trajectory.subagents),
-    )
-
-
-def _step_without_places(step: Step) -> Step:
-    return replace(
-        step,
-        message=tuple(Text(text.text) for text in step.message),
-        reasoning=tuple(Text(text.text) for text in step.reasoning),
-        calls=tuple(replace(call, place=None) for call in step.calls),
-        results=tuple(
-            replace(result, content=tuple(Text(text.text) for text in result.content))
-            for result in step.results
-        ),
-    )

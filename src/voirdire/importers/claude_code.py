@@ -1,6 +1,7 @@
 """Claude Code sessions: a run's native JSON lines to an ATIF trajectory and to the log that a judge reads.
 
-Also what `claude -p --output-format stream-json` prints. What is left out is counted; nothing is repaired in silence.
+Also what `claude -p --output-format stream-json` prints. What is left out is counted; nothing is repaired in
+silence.
 """
 
 from collections import Counter
@@ -26,7 +27,10 @@ _MARKS = ('"parentUuid"', '"sessionId"', '"session_id"')
 
 @dataclass(frozen=True)
 class Session:
-    """A session file read: its lines as they are, the run as ATIF, the log, and the account of what was left out."""
+    """A session file read.
+
+    Its lines as they are, the run as ATIF, the log, and the account of what was left out.
+    """
 
     lines: tuple[Line, ...]
     trajectory: Trajectory
@@ -288,7 +292,10 @@ class _Build:
 
 
 def _metrics(usage: Mapping[str, Any]) -> dict[str, int]:
-    """Return a response's usage by ATIF's names: prompt tokens include those written to and read from the cache."""
+    """Return a response's usage by ATIF's names.
+
+    Prompt tokens include those written to and read from the cache.
+    """
     count = {name: value for name, value in usage.items() if isinstance(value, int)}
     if not count:
         return {}
@@ -346,7 +353,7 @@ def _totals(steps: Sequence[Step], reported: Mapping[str, Any]) -> dict[str, Any
 
 
 def _inline_subagents(lines: Sequence[Line]) -> Iterator[Trajectory]:
-    """Give the runs of sub-agents that stand inside the session's own file, by agent or by their first line."""
+    """Give the runs of sub-agents that stand in the session's own file, by agent or by their first line."""
     groups: dict[str, list[Line]] = {}
     root_of: dict[str, str] = {}
     for line in lines:

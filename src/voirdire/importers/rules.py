@@ -1,7 +1,7 @@
 """Rule files: any rule that a judge claims to keep, as a probe of its own with its items.
 
-A rule file names a part, a change of it (an edit, or a second text), the question about the judge's own rule in both
-wordings, and a control that must move the verdict.
+A rule file names a part, a change of it (an edit, or a second text), the question about the judge's own rule
+in both wordings, and a control that must move the verdict.
 """
 
 from collections import Counter
@@ -26,7 +26,10 @@ SYSTEM = "You review work. Judge what is shown, and nothing else. You give one s
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to a part: `find` gives way to `text`, or `text` stands before, behind, or instead of the part."""
+    """What is done to a part.
+
+    `find` gives way to `text`, or `text` stands before, behind, or instead of the part.
+    """
 
     text: str
     find: str | None = None
@@ -52,11 +55,15 @@ class Rewrite:
     where: str
 
     def __call__(self, item: Item) -> Item:
-        """Return the item with the part changed; DataError where it has no such part or there is no change for it."""
+        """Return the item with the part changed.
+
+        DataError where it has no such part or there is no change for it.
+        """
         change = self.own.get(item.id, self.common)
         if change is None:
             raise DataError(
-                f"{self.where}: item '{item.id}' brings no change of '{self.part}', and the file has none for all",
+                f"{self.where}: item '{item.id}' brings no change of '{self.part}', "
+                "and the file has none for all",
                 hint="give [edit] and [control.edit] for the file, or `edit` and `control` for the item",
             )
         text = change.of(item[self.part], where=f"{self.where}: item '{item.id}', part '{self.part}'")
@@ -76,8 +83,8 @@ def read_items(path: Path) -> list[Item]:
 def read_rule(path: Path) -> tuple[tuple[Item, ...], Probe]:
     """Read a rule file: its items, and the probe that it makes.
 
-    Raises UsageError where there is no file; DataError naming the key that is wrong, the item whose text a change does
-    not fit, or the parts in which two versions differ that should not.
+    Raises UsageError where there is no file; DataError naming the key that is wrong, the item whose text a
+    change does not fit, or the parts in which two versions differ that should not.
     """
     found = _record(read_toml(path), str(path))
     items = _items(found, str(path))

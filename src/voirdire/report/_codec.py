@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from voirdire.errors import DataError
 
@@ -74,10 +74,11 @@ def schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if options:
         return {"anyOf": [_schema_option(option, options, definitions) for option in options]}
     if is_dataclass(kind):
-        if kind.__name__ not in definitions:
-            definitions[kind.__name__] = {}
-            definitions[kind.__name__] |= schema_of_record(kind, definitions)
-        return {"$ref": f"#/$defs/{kind.__name__}"}
+        name = str(getattr(kind, "__name__", ""))
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] |= schema_of_record(kind, definitions)
+        return {"$ref": f"#/$defs/{name}"}
     origin, inner = get_origin(kind), get_args(kind)
     if origin is not None and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": schema(inner[1], definitions)}
@@ -202,7 +203,7 @@ def _decode_option(data: Any, options: tuple[Any, ...], place: str) -> Any:
         return None
     records = {_tag(kind): kind for kind in _records(options)}
     if len(records) > 1:
-        tag = data.get(TAG) if isinstance(data, Mapping) else None
+        tag = str(data.get(TAG)) if isinstance(data, Mapping) else ""
         _need(tag in records, tag, f"a block of kind {sorted(records)}", place)
         return _decode_record({key: item for key, item in data.items() if key != TAG}, records[tag], place)
     known = [option for option in options if option is not NoneType]
@@ -244,9 +245,9 @@ def _schema_of_list(inner: tuple[Any, ...], definitions: dict[str, Any]) -> dict
     return {"type": "array", "prefixItems": kinds, "minItems": len(kinds), "maxItems": len(kinds)}
 
 
-def _need(condition: bool, data: Any, wanted: str, place: str) -> None | NoReturn:
+def _need(condition: bool, data: Any, wanted: str, place: str) -> None:
     if condition:
-        return None
+        return
     shown = repr(data)
     raise DataError(
         f"{place or 'the file'} should be {wanted}, not {shown if len(shown) < 80 else shown[:77] + '...'}",

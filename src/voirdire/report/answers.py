@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from voirdire.model import Examination, Finding, FindingKind, Ruling
+from voirdire.report.names import called, judge_names
 from voirdire.report.numerals import counted, listing
 from voirdire.report.visible import one_line
 
@@ -154,9 +155,9 @@ def _reply(use: Use, examination: Examination) -> Reply:
     by_judge = _by_judge(examination.findings)
     if len(by_judge) <= 1:
         return reply_for(use, examination.findings)
-    names = {identity.fingerprint: identity.name for identity in examination.judges}
+    names = judge_names(examination)
     return _reply_for_many(
-        {names.get(judge, judge): reply_for(use, findings) for judge, findings in by_judge.items()}
+        {called(judge, names): reply_for(use, findings) for judge, findings in by_judge.items()}
     )
 
 
@@ -169,7 +170,7 @@ def _reply_for_many(replies: Mapping[str, Reply]) -> Reply:
     worse = {name: reply for name, reply in examined.items() if reply.standing is worst.standing}
     grounds = tuple(finding for reply in worse.values() for finding in reply.grounds)
     others = len(examined) - len(worse)
-    few = listing([one_line(name, 40) for name in worse]) if len(worse) <= 3 else counted(len(worse), "judge")
+    few = listing(list(worse)) if len(worse) <= 3 else counted(len(worse), "judge")
     who = few if others else "the judge examined" if len(worse) == 1 else f"all {len(worse)} judges examined"
     rest = f" {counted(others, 'other judge')} examined: see the table." if others else ""
     standing = Standing.SOME if others and worst.standing is Standing.NO else worst.standing

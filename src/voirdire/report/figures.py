@@ -116,7 +116,7 @@ class Draftsman:
         svg = self.convert({**drawn, **_THEME, "datasets": pen.datasets}, allowed_base_urls=[])
         self.drawn += 1
         markup = inlined(svg, uid=f"fig{self.drawn}", title=one_line(title), description=description)
-        return Markup(markup)  # noqa: S704 - written by an XML writer from our own drawing
+        return Markup(markup)
 
 
 def load() -> Draftsman | None:
@@ -320,7 +320,7 @@ def _curves(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width:
     groups = _distinct(rows, "group")
     x = _curve_scale(alt, alt.X, "x", options)
     colour = (
-        alt.Color("group:N", scale=_palette(alt, groups), sort=groups, legend=_legend(alt, groups, width))
+        alt.Color("group:N", scale=_palette(alt, groups), sort=groups, legend=_legend(alt, width))
         if len(groups) > 1
         else alt.ColorValue(COLOUR["accent"])
     )
@@ -438,7 +438,7 @@ def _grouping(alt: Pen, rows: Sequence[Row]) -> dict[str, Any]:
     if len(groups) < 2:
         return {}
     shapes = [SHAPES[index % len(SHAPES)] for index in range(len(groups))]
-    legend = _legend(alt, groups, WIDE)
+    legend = _legend(alt, WIDE)
     return {
         "color": alt.Color("group:N", scale=_palette(alt, groups), sort=list(groups), legend=legend),
         "shape": alt.Shape(
@@ -447,7 +447,7 @@ def _grouping(alt: Pen, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _legend(alt: Pen, groups: Sequence[str], width: int) -> Any:
+def _legend(alt: Pen, width: int) -> Any:
     return alt.Legend(columns=2 if width <= NARROW else 3, title=None, symbolOpacity=1)
 
 

@@ -19,7 +19,7 @@ def number(value: float | int | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Return '[low, high]', or a dash where there is none."""
-    return "–" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+    return "–" if low is None or high is None else f"[{number(low)},\u00a0{number(high)}]"
 
 
 def probability(value: float | None) -> str:

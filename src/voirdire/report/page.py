@@ -13,6 +13,7 @@ from markupsafe import Markup
 from voirdire.model import Examination
 from voirdire.report import figures, sections
 from voirdire.report.findings_file import from_data
+from voirdire.report.missing import missing_answers
 from voirdire.report.paper import Paper, resource
 from voirdire.report.visible import visible
 
@@ -26,6 +27,7 @@ def render(data: object) -> str:
         "page.html",
         title=visible(examination.title),
         examination=examination,
+        missing=missing_answers(examination.account),
         sections=_sections(examination, paper),
         style=Markup(style),
         script=Markup(script),

@@ -13,7 +13,8 @@ from markupsafe import Markup
 from voirdire.model import Examination, Finding
 from voirdire.report import numerals
 from voirdire.report.figures import Draftsman
-from voirdire.report.visible import marked, one_line, shortened, visible
+from voirdire.report.names import called, judge_names
+from voirdire.report.visible import PAGE_LIMIT, marked, one_line, shortened, visible
 
 _LINK = re.compile(
     r"(?:https?://[A-Za-z0-9._~:/?#@!$&*+,;=%()-]+[A-Za-z0-9/])|doi:10\.[A-Za-z0-9./()_;-]+[A-Za-z0-9]"
@@ -27,20 +28,20 @@ class Paper:
         self.draftsman = draftsman
         self.environment = _environment()
         self._parts = self.environment.get_template("parts.html").module
-        self._names = {judge.fingerprint: judge.name for judge in examination.judges}
+        self._names = judge_names(examination)
         self._anchors = _anchors(examination)
 
     def fill(self, template: str, **values: Any) -> Markup:
         """Return the template filled; every value is made visible and escaped unless it is markup already."""
-        return Markup(self.environment.get_template(template).render(paper=self, **values))  # noqa: S704
+        return Markup(self.environment.get_template(template).render(paper=self, **values))
 
     def macro(self, name: str, *arguments: Any) -> Markup:
         """Return what a macro of parts.html makes of the arguments."""
-        return Markup(getattr(self._parts, name)(*arguments))  # noqa: S704
+        return Markup(getattr(self._parts, name)(*arguments))
 
     def judge_name(self, judge: str) -> str:
         """Return the name of the judge that a finding names by its fingerprint, or the text itself."""
-        return one_line(self._names.get(judge, judge), 80)
+        return called(judge, self._names)
 
     def anchor(self, finding: Finding) -> str:
         """Return the id of the section that holds the finding."""
@@ -110,8 +111,8 @@ def _finalized(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _shown(text: str) -> Markup:
+def _shown(text: str, limit: int = PAGE_LIMIT) -> Markup:
     """Return a long untrusted text for the page, cut where it is too long, with a note that says so."""
-    head, left_out = shortened(text)
+    head, left_out = shortened(text, limit)
     note = Markup('<span class="cut">… {} more characters; the whole text is in findings.json</span>')
     return marked(head) + (note.format(f"{left_out:,}") if left_out else "")

@@ -8,7 +8,7 @@ import re
 
 from markupsafe import Markup, escape
 
-PAGE_LIMIT = 20_000
+PAGE_LIMIT = 5_000
 """Characters of one text that the page shows; the whole text stays in findings.json."""
 
 _HIDDEN = re.compile(
@@ -18,9 +18,40 @@ _HIDDEN = re.compile(
     "|(?<![\u0600-\u0dff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])[\u200c\u200d]"
 )
 
-_CONTROLS = (
-    "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
-).split()
+_CONTROLS = [
+    "NUL",
+    "SOH",
+    "STX",
+    "ETX",
+    "EOT",
+    "ENQ",
+    "ACK",
+    "BEL",
+    "BS",
+    "HT",
+    "LF",
+    "VT",
+    "FF",
+    "CR",
+    "SO",
+    "SI",
+    "DLE",
+    "DC1",
+    "DC2",
+    "DC3",
+    "DC4",
+    "NAK",
+    "SYN",
+    "ETB",
+    "CAN",
+    "EM",
+    "SUB",
+    "ESC",
+    "FS",
+    "GS",
+    "RS",
+    "US",
+]
 
 
 def visible(text: str) -> str:
@@ -34,7 +65,7 @@ def visible(text: str) -> str:
 def marked(text: str) -> Markup:
     """Return `text` escaped for HTML, each made-visible character in a `span` of class `ctl`."""
     escaped = str(escape(_whole(text)))
-    return Markup(_HIDDEN.sub(lambda match: f'<span class="ctl">{_symbol(match[0])}</span>', escaped))  # noqa: S704
+    return Markup(_HIDDEN.sub(lambda match: f'<span class="ctl">{_symbol(match[0])}</span>', escaped))
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -43,7 +74,7 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def shortened(text: str, limit: int = PAGE_LIMIT) -> tuple[str, int]:
+def shortened(text: str, limit: int) -> tuple[str, int]:
     """Return the first `limit` characters, and how many were left out."""
     return text[:limit], max(0, len(text) - limit)
 

@@ -158,7 +158,7 @@ def _shares(counts: Table) -> Table:
 
 
 def _kappa_variance(shares: Table, *, value: float, chance: float) -> float:
-    """Return n times the large-sample variance (Fleiss, Cohen and Everitt 1969, equation 13)."""
+    """Return n times the large-sample variance (Fleiss, Cohen and Everitt 1969)."""
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     diagonal = np.diag(shares) @ (1 - (rows + columns) * (1 - value)) ** 2
     apart = (columns[:, None] + rows[None, :]) ** 2

@@ -17,8 +17,7 @@ from voirdire.engine.measure import JUDGE
 from voirdire.engine.plan import Call
 from voirdire.engine.run import ProbeRun, plan_probe, run_probe
 from voirdire.engine.selfcheck import PlantedFactory
-from voirdire.importers._planting import Version
-from voirdire.importers.cases import read_case, short_cases
+from voirdire.importers.cases import short_cases
 from voirdire.model import (
     Asking,
     Examination,
@@ -33,6 +32,7 @@ from voirdire.model import (
 from voirdire.probes.outcome import PROBE as OUTCOME
 from voirdire.probes.position import PROBE as POSITION
 from voirdire.studies import _material
+from voirdire.studies._cases import read_cases
 from voirdire.studies._protocol import with_protocol
 
 
@@ -82,27 +82,12 @@ def parts_of(slice_: Slice) -> list[Part]:
         _material.llmbar_pairs(slice_.pairs, SEED),
         _material.humaneval_pairs(slice_.programs, SEED),
     )
-    cases, notes = _cases(slice_)
+    cases = read_cases([*slice_.short, *slice_.recorded], windowed=slice_.recorded)
     return [
         Part(POSITION, pairs, f"LLMBar Natural, {len(pairs)} of 100 pairs", ()),
         Part(POSITION, programs, f"HumanEval programs, {len(programs)} of 68 pairs", ()),
-        Part(OUTCOME, cases, JUDGE, notes),
+        Part(OUTCOME, cases.items, JUDGE, cases.notes),
     ]
-
-
-def _cases(slice_: Slice) -> tuple[list[Item], tuple[str, ...]]:
-    items = [read_case(name).item() for name in slice_.short]
-    notes = []
-    for name in slice_.recorded:
-        case = read_case(name)
-        items.append(case.windowed())
-        seen = case.seen(Version.SKIPPED)
-        if seen.steps_not_shown or seen.characters_not_shown:
-            notes.append(
-                f"{name}: shown through a window ({case.window}); {seen.steps_not_shown} steps and "
-                f"{seen.characters_not_shown:,} characters of the log are not shown"
-            )
-    return items, tuple(notes)
 
 
 def plan_demo(judge: Judge, parts: Sequence[Part]) -> list[Call]:

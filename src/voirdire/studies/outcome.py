@@ -20,6 +20,7 @@ from voirdire.model import (
     Item,
     Judge,
     Measurement,
+    Probe,
     SelfCheck,
     Trial,
 )
@@ -34,24 +35,33 @@ from voirdire.studies._protocol import with_protocol
 
 @dataclass(frozen=True)
 class OutcomeOptions:
-    """What is run beside the probe itself, and how often each version is asked (None: the probe's ten)."""
+    """What is run beside the probe itself, and how often each version is asked (None: the probe's ten).
+
+    `rule`: the rule question in both wordings where the cases bring one. `notes`: what the page must say of the cases.
+    """
 
     repeats: int | None = None
     inside: bool = False
     awareness: bool = False
     committed: bool = False
+    rule: tuple[str, str] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def times(self) -> int:
         """Return how often each version is asked."""
         return self.repeats or PROBE.repeats
 
+    def with_rule(self, probe: Probe) -> Probe:
+        """Return the probe with the rule question of the cases, or with its own."""
+        return replace(probe, rule=self.rule[0], rule_negated=self.rule[1]) if self.rule else probe
+
 
 def plan_outcome(judge: Judge, items: Sequence[Item], options: OutcomeOptions) -> list[Call]:
     """Return every call the study may make of one judge; second turns stand in with a made-up first answer."""
-    calls = list(plan_probe(PROBE, judge, items, repeats=options.repeats).calls)
+    calls = list(plan_probe(options.with_rule(PROBE), judge, items, repeats=options.repeats).calls)
     if options.inside:
-        calls += plan_probe(INSIDE, judge, items, repeats=options.repeats).calls
+        calls += plan_probe(options.with_rule(INSIDE), judge, items, repeats=options.repeats).calls
     if options.awareness:
         calls += plan_awareness(judge, items, options.times)
     if options.committed:
@@ -79,13 +89,17 @@ async def examine_outcome(
     for judge in judges:
         fingerprint = judge.identity.fingerprint
         identities.append(judge.identity)
-        run = await run_probe(PROBE, judge, items, asker, planted=planted, repeats=options.repeats)
+        run = await run_probe(
+            options.with_rule(PROBE), judge, items, asker, planted=planted, repeats=options.repeats
+        )
         checks += run.self_checks
         trials[fingerprint] = run.trials
         measurements = [*with_evidence(run.measurements, run.trials)]
         extra: list[Finding] = []
         if options.inside:
-            inner = await run_probe(INSIDE, judge, items, asker, planted=planted, repeats=options.repeats)
+            inner = await run_probe(
+                options.with_rule(INSIDE), judge, items, asker, planted=planted, repeats=options.repeats
+            )
             checks += inner.self_checks
             measurements += inner.measurements
         if options.committed:
@@ -105,7 +119,7 @@ async def examine_outcome(
         findings=[*findings, *([table] if table else [])],
         account=asker.account,
         self_checks=checks,
-        notes=_notes(items),
+        notes=(*_notes(items), *options.notes),
     )
 
 

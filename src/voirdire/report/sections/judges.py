@@ -41,16 +41,20 @@ def section(examination: Examination, paper: Paper) -> Markup | None:
         if served
         else None
     )
-    return paper.fill("judges.html", cards=[card(judge) for judge in examination.judges], served=table)
+    return paper.fill(
+        "judges.html",
+        cards=[card(judge, paper.judge_name(judge.fingerprint)) for judge in examination.judges],
+        served=table,
+    )
 
 
-def card(identity: Identity) -> Card:
+def card(identity: Identity, name: str) -> Card:
     """Return what is known of a judge; fields of an unknown shape are shown as JSON."""
     fields = identity.fields
     backend = fields.get("backend")
     reader = fields.get("reader")
     return Card(
-        name=identity.name,
+        name=name,
         fingerprint=identity.fingerprint,
         backend=[(key, _plain(value)) for key, value in backend.items()]
         if isinstance(backend, Mapping)

@@ -1,6 +1,7 @@
 """All findings at a glance: each estimate on its line, one figure per quantity, and a table that leads to them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -61,8 +62,8 @@ def _figure(quantity: str, group: Sequence[Finding], paper: Paper, several: bool
         if estimate is not None
     ]
     lines = {finding.line for finding in group if finding.line}
-    axis = axis_of(next(iter(lines)), rows) if len(lines) == 1 else axis_of(None, rows, title=quantity)
-    drawing = paper.draftsman.intervals(rows, axis, title=f"All findings: {quantity}")
+    axis = axis_of(next(iter(lines)) if len(lines) == 1 else None, rows)
+    drawing = paper.draftsman.intervals(rows, replace(axis, title=""), title=f"All findings: {quantity}")
     title = f"{listing(list(names.values())[:3])}: {quantity}"
     return paper.macro("figure", title, "", drawing, None, max(0, len(group) - ROW_LIMIT))
 

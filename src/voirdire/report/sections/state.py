@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from voirdire.blocks import TableBlock
 from voirdire.model import Account, Examination
+from voirdire.report.missing import missing_answers, not_asked
 from voirdire.report.numerals import counted, dollars, duration, share
 from voirdire.report.paper import Paper
 from voirdire.report.tables import ShownTable, shown_table
@@ -37,22 +38,12 @@ def section(examination: Examination, paper: Paper) -> Markup | None:
     )
 
 
-def not_asked(account: Account) -> int:
-    """Return how many planned answers were neither asked for nor in the ledger."""
-    return max(0, account.planned - account.asked - account.cached)
-
-
-def missing(account: Account) -> int:
-    """Return how many planned answers there are not: unreadable, failed or not asked."""
-    return sum(account.unreadable.values()) + account.failed + not_asked(account)
-
-
 def _facts(examination: Examination) -> Iterator[Fact]:
     account = examination.account
     if account.planned:
         asked = f"{account.asked:,} asked, {account.cached:,} from the ledger"
         yield Fact("Answers planned", f"{account.planned:,}", asked)
-        lacking = missing(account)
+        lacking = missing_answers(account)
         remark = (
             f"{share(lacking, account.planned)} of the planned"
             if lacking
