@@ -128,6 +128,61 @@ class Contrast:
             raise DataError(f"item '{self.base.id}': both versions have the same '{self.part}'", hint=hint)
 
 
+# --- code that can be parsed and run -----------------------------------------------------------------
+
+
+class TestStyle(StrEnum):
+    """How the tests of a task reach the candidate."""
+
+    __test__ = False  # not a test class either
+
+    CHECK = "check"
+    """Code that defines `check(candidate)`; the entry point is handed to it."""
+    ASSERTS = "asserts"
+    """Statements that call the entry point by its name, one test each."""
+    UNITTEST = "unittest"
+    """Code that defines `unittest.TestCase` classes and uses what the candidate defines."""
+    STDIO = "stdio"
+    """A JSON list of [input, expected output]: the candidate is a program that reads and prints."""
+
+
+@dataclass(frozen=True)
+class CodeTask:
+    """One programming task: what was asked, the tests that decide, and a reference solution to calibrate on.
+
+    `prompt`: the text asked (for function tasks the code that a completion continues). `tests`: in the form that
+    `style` names. `entry_point` None: nothing is called by name. `setup`: code run before candidate and tests.
+    `reference`: a whole program; None: there is none, and the task cannot be calibrated.
+    """
+
+    id: str
+    prompt: str
+    tests: str
+    style: TestStyle
+    entry_point: str | None = None
+    reference: str | None = None
+    setup: str = ""
+    language: str = "python"
+
+
+@dataclass(frozen=True)
+class CodeSample:
+    """One answer to a code task. `code` is the whole program, `text` what was written in the file, unchanged.
+
+    `number`: its number among the samples of one system for one task, from 0. `truth`: what the file says came of
+    it; None: it says nothing. `line`: where it stands in its file, from 1; 0: not by lines.
+    """
+
+    task: str
+    number: int
+    code: str
+    text: str = ""
+    system: str = ""
+    language: str = "python"
+    truth: GroundTruth | None = None
+    line: int = 0
+
+
 # --- the experiment ---------------------------------------------------------------------------------
 
 

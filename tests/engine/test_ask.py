@@ -9,13 +9,13 @@ from tests.engine.judges import ASKING, asker, calls, chat_judge, items, quick_p
 from tests.loopback.chat_server import Asked, ChatServer, Hangs, Plain, Says
 from voirdire.engine.ask import FAILURES_TO_STOP, Asker
 from voirdire.engine.budget import Budget
-from voirdire.engine.ledger import Ledger
+from voirdire.engine.ledger import Entry, Key, Ledger
 from voirdire.engine.pace import AdaptivePace
 from voirdire.engine.plan import Call, calls_for
 from voirdire.engine.progress import NoProgress
-from voirdire.errors import JudgeError, UsageError
+from voirdire.errors import DataError, JudgeError, UsageError
 from voirdire.judges._prompted import PromptedJudge
-from voirdire.model import Account, Cost, Item, Request, Verdict
+from voirdire.model import Account, Answer, Cost, Item, Request, Verdict
 from voirdire.questions import Score
 
 
@@ -311,6 +311,26 @@ def test_cancelling_keeps_what_was_answered(path: Path) -> None:
                 await judge.close()
 
         asyncio.run(run())
+
+
+def test_answers_that_could_not_be_written_are_tried_once_more(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChatServer() as server:
+        judge = chat_judge(server.url)
+        record = Ledger.record
+        troubles = [DataError("the disk is full")]
+
+        def troubled(ledger: Ledger, entries: Sequence[Entry]) -> dict[Key, Answer]:
+            if troubles:
+                raise troubles.pop()
+            return record(ledger, entries)
+
+        monkeypatch.setattr(Ledger, "record", troubled)
+        with pytest.raises(DataError, match="disk is full"):
+            ask(path, calls(judge, 3))
+        with Ledger(path) as ledger:
+            assert len(list(ledger.rows())) == len(server.asked) == 3
 
 
 # --- plan, progress, loops

@@ -525,8 +525,9 @@ def test_only_temperature_zero_promises_the_same_answer(temperature: float | Non
 
 def test_proxies_are_those_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
-    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    monkeypatch.setenv("no_proxy", "inside.example")
     assert proxy_for("https://api.openai.com/v1") == "http://proxy:3128"
+    assert proxy_for("https://inside.example/v1") is None
     assert proxy_for("https://localhost/v1") is None
     monkeypatch.delenv("https_proxy")
     assert proxy_for("http://127.0.0.1/v1") is None

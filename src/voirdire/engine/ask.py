@@ -359,7 +359,11 @@ class _Batch:
         entries, self._entries, self._commit = self._entries, [], None
         if not entries:
             return
-        earlier = self._asker._ledger.record(entries)
+        try:
+            earlier = self._asker._ledger.record(entries)
+        except BaseException:
+            self._entries = [*entries, *self._entries]  # paid for: tried once more when the batch ends
+            raise
         for entry in entries:
             answer = earlier.get(entry.key, entry.answer)
             self._found.answered(entry.key, self._calls[entry.key], answer)
@@ -504,7 +508,12 @@ class _Meter:
         self.close(answer, maybe_paid=False)
 
     async def _reserve(self) -> bool:
-        return not self._stopped() and await self._budget.reserve(self._worst)
+        if self._stopped() or not await self._budget.reserve(self._worst):
+            return False
+        if self._stopped():
+            self._budget.release(self._worst)
+            return False
+        return True
 
 
 class _MeteredPace(NamedTuple):

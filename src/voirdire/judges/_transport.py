@@ -23,6 +23,8 @@ LONGEST_ANSWER = 32 * 1024 * 1024
 
 REMOVED = b"[key removed]"
 
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -136,10 +138,11 @@ def checked_url(text: str, *, where: str) -> str:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the system names for this URL, or None."""
+    """Return the proxy that the system names for this URL, or None; never one for this very machine."""
     parts = urlsplit(url)
+    host = parts.hostname or ""
     proxy = getproxies().get(parts.scheme)
-    return None if proxy is None or proxy_bypass(parts.hostname or "") else proxy
+    return None if proxy is None or host in _THIS_MACHINE or proxy_bypass(host) else proxy
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

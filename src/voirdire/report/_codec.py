@@ -19,6 +19,8 @@ TAG = "block"
 
 _SCALARS: Mapping[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
+_WORDS: Mapping[Any, str] = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+
 
 def encode(value: Any, kind: Any, place: str = "") -> Any:
     """Return `value`, which is of type `kind`, as plain data; DataError names the place that has none."""
@@ -222,7 +224,7 @@ _FITS: Mapping[Any, Callable[[Any], bool]] = {
 
 
 def _decode_scalar(data: Any, kind: Any, place: str) -> Any:
-    _need(_FITS[kind](data), data, f"a {_SCALARS[kind]}", place)
+    _need(_FITS[kind](data), data, _WORDS[kind], place)
     return float(data) if kind is float else data
 
 
