@@ -397,7 +397,10 @@ def several_judges() -> Examination:
     ]
     findings += [position(0.6, Ruling.LEAKS, identities[1])]
     findings += [replace(audit(identities[0]), judge="recorded: gpt-4 on LLMBar", id="recorded/gpt-4")]
-    findings = [finding if finding.subject in ("coding", "judge") else replace(finding, blocks=()) for finding in findings]
+    findings = [
+        finding if finding.subject in ("coding", "judge") else replace(finding, blocks=())
+        for finding in findings
+    ]
     return examination("Three judges on eight cases", identities, findings)
 
 

@@ -16,7 +16,9 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 
 
 @pytest.mark.parametrize("name", READ)
-def test_page_says_nothing_on_the_console_and_loads_nothing(name: str, pages: Pages, chromium_page: Watched) -> None:
+def test_page_says_nothing_on_the_console_and_loads_nothing(
+    name: str, pages: Pages, chromium_page: Watched
+) -> None:
     page = chromium_page.open(pages[name])
     page.wait_for_load_state("networkidle")
     assert chromium_page.said == []
@@ -56,7 +58,9 @@ def test_narrow_page_shows_the_narrow_drawing(pages: Pages, chromium_page: Watch
     assert smallest >= 9
 
 
-def test_table_sorts_by_number_and_by_keyboard_with_unknown_last(pages: Pages, chromium_page: Watched) -> None:
+def test_table_sorts_by_number_and_by_keyboard_with_unknown_last(
+    pages: Pages, chromium_page: Watched
+) -> None:
     page = chromium_page.open(pages["leaking"])
     table = page.locator("table", has=page.locator("caption", has_text="Verdicts by pair"))
     head = table.locator("thead th").nth(2)
@@ -136,15 +140,21 @@ def test_drawings_stand_out_from_the_paper(scheme: Scheme, pages: Pages, chromiu
     chromium_page.page.emulate_media(color_scheme=scheme)
     page = chromium_page.open(pages["leaking"])
     paper = _luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    texts = _colours(page.evaluate(_FILLS.format(selector=".drawing text[class~='fill-muted'], .drawing text[class~='fill-ink']")))
-    marks = _colours(page.evaluate(_FILLS.format(selector=".drawing path[class*='fill-']:not([class*='fill-band'])")))
+    texts = _colours(
+        page.evaluate(
+            _FILLS.format(selector=".drawing text[class~='fill-muted'], .drawing text[class~='fill-ink']")
+        )
+    )
+    marks = _colours(
+        page.evaluate(_FILLS.format(selector=".drawing path[class*='fill-']:not([class*='fill-band'])"))
+    )
     assert texts
     assert marks
     assert min(_contrast(colour, paper) for colour in texts) >= 4.5
     assert min(_contrast(colour, paper) for colour in marks) >= 3
 
 
-_FILLS = "[...new Set([...document.querySelectorAll(\"{selector}\")].map(one => getComputedStyle(one).fill))]"
+_FILLS = '[...new Set([...document.querySelectorAll("{selector}")].map(one => getComputedStyle(one).fill))]'
 
 
 def _colours(fills: list[str]) -> list[float]:

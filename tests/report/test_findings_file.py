@@ -108,7 +108,9 @@ ACCOUNT = st.builds(
 EXAMINATION = st.builds(
     Examination,
     title=TEXT,
-    judges=st.lists(st.builds(Identity, TEXT, st.dictionaries(TEXT, PLAIN, max_size=3)), max_size=2).map(tuple),
+    judges=st.lists(st.builds(Identity, TEXT, st.dictionaries(TEXT, PLAIN, max_size=3)), max_size=2).map(
+        tuple
+    ),
     findings=st.lists(FINDING, max_size=2).map(tuple),
     account=ACCOUNT,
     self_checks=st.lists(st.builds(SelfCheck, TEXT, TEXT, TEXTS, TEXT, st.booleans()), max_size=2).map(tuple),
@@ -141,7 +143,7 @@ def test_samples_survive_the_file(name: str, tmp_path: Path) -> None:
 
 def test_published_schema_is_the_one_that_the_code_makes() -> None:
     """On a difference, write `json_schema()` to the file with an indent of two."""
-    assert PUBLISHED == json_schema()
+    assert json_schema() == PUBLISHED
 
 
 def test_schema_refuses_what_the_reader_refuses() -> None:
@@ -224,7 +226,11 @@ def test_another_file_is_refused(data: object, said: str) -> None:
         (("title",), 3, "title should be a text, not 3"),
         (("extra",), 3, "the file has an unknown field 'extra'"),
         (("judges",), {}, "judges should be a list"),
-        (("findings", 0, "estimate", "value"), "x", r"findings\[0\].estimate.value should be a number, not 'x'"),
+        (
+            ("findings", 0, "estimate", "value"),
+            "x",
+            r"findings\[0\].estimate.value should be a number, not 'x'",
+        ),
         (("findings", 0, "estimate", "value"), math.nan, "should be a number"),
         (("findings", 0, "estimate", "n"), True, "should be a whole number"),
         (("findings", 0, "estimate", "bounds"), [1.0], "should be a list of 2"),
@@ -236,7 +242,9 @@ def test_another_file_is_refused(data: object, said: str) -> None:
         (("account", "served"), {"a": "many"}, "account.served.a should be a whole number"),
     ],
 )
-def test_changed_file_is_refused_with_its_place(place: tuple[str | int, ...], value: object, said: str) -> None:
+def test_changed_file_is_refused_with_its_place(
+    place: tuple[str | int, ...], value: object, said: str
+) -> None:
     data: Any = to_data(leaking_judge())
     holder = data
     for step in place[:-1]:
@@ -253,7 +261,9 @@ def test_fields_that_an_older_file_lacks_take_their_defaults() -> None:
     assert from_data(data).findings[0].check_line is None
 
 
-@pytest.mark.parametrize(("content", "said"), [("{", "is not JSON"), ('{"a": NaN}', "holds NaN"), ("[" * 100_000, "is not JSON")])
+@pytest.mark.parametrize(
+    ("content", "said"), [("{", "is not JSON"), ('{"a": NaN}', "holds NaN"), ("[" * 100_000, "is not JSON")]
+)
 def test_file_that_is_not_json_is_refused(content: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "findings.json"
     path.write_text(content)
@@ -268,9 +278,13 @@ def test_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def _with_estimate(estimate: Estimate) -> Examination:
     one = judge()
-    finding = Finding("a", FindingKind.PROBE, "a", "a", one.fingerprint, "a", estimate=estimate, control=shift(0.5))
+    finding = Finding(
+        "a", FindingKind.PROBE, "a", "a", one.fingerprint, "a", estimate=estimate, control=shift(0.5)
+    )
     return Examination("t", (one,), (finding,), Account())
 
 
-PUBLISHED = json.loads((files("voirdire") / "data" / "schemas" / "findings.schema.json").read_text(encoding="utf-8"))
+PUBLISHED = json.loads(
+    (files("voirdire") / "data" / "schemas" / "findings.schema.json").read_text(encoding="utf-8")
+)
 VALIDATOR = jsonschema.Draft202012Validator(PUBLISHED)

@@ -304,10 +304,10 @@ class Ledger:
         for identity, of_judge in by_judge.items():
             digests = iter(of_judge)
             while chunk := list(islice(digests, _KEYS_PER_QUERY)):
-                for row in self._select_chunk(identity, chunk, columns):
-                    key = Key(identity, row[0], row[1])
+                for digest, repeat, *rest in self._select_chunk(identity, chunk, columns):
+                    key = Key(identity, digest, repeat)
                     if key in wanted:
-                        yield key, row[2:]
+                        yield key, rest
 
     def _select_chunk(self, identity: int, digests: Sequence[str], columns: str) -> list[Any]:
         marks = ",".join("?" * len(digests))
@@ -608,17 +608,17 @@ def _columns(entry: Entry, now: float) -> tuple[object, ...]:
     )
 
 
-def _answer(columns: Sequence[object]) -> Answer:
+def _answer(columns: Sequence[Any]) -> Answer:
     raw, missing, failed, given, made, cached, money, served, seconds, extra = columns
     return Answer(
-        raw=_text(raw),
+        raw=raw if type(raw) is str else _text(raw),
         missing_because=None if missing is None else _text(missing),
         failed=bool(failed),
-        usage=Usage(given, made, cached),  # type: ignore[arg-type]
-        money=money,  # type: ignore[arg-type]
+        usage=Usage(given, made, cached),
+        money=money,
         served=None if served is None else _text(served),
-        seconds=seconds,  # type: ignore[arg-type]
-        extra=json.loads(extra) if extra else {},  # type: ignore[arg-type]
+        seconds=seconds,
+        extra=json.loads(extra) if extra else {},
     )
 
 

@@ -93,16 +93,21 @@ class PromptedJudge:
     def render(self, item: Item) -> Request:
         """Fill the prompt with the item's parts, once: what a part contains is never filled again."""
         parts = shown(item.parts)
-        named = {name for message in self.asking.messages for name in placeholders(message.text)}
-        absent = sorted(named - parts.keys())
+        named = self._named
+        absent = [name for name in named if name not in parts]
         if absent:
             raise UsageError(
                 f"judge '{self.name}': the prompt names '{absent[0]}', but item '{item.id}' has only {sorted(parts)}",
                 hint=f"correct the name in the prompt, or add the part '{absent[0]}' to the items",
             )
         messages = [(message.role, fill(message.text, parts)) for message in self.asking.messages]
-        visible = {name: parts[name] for name in sorted(named)}
+        visible = {name: parts[name] for name in named}
         return self.backend.prepare(item.id, messages, visible, self.asking)
+
+    @cached_property
+    def _named(self) -> list[str]:
+        """The parts that the prompt names, sorted."""
+        return sorted({name for message in self.asking.messages for name in placeholders(message.text)})
 
     async def ask(self, request: Request, *, repeat: int, pace: Pace) -> Answer:
         """Send the request at the pace given."""

@@ -365,11 +365,10 @@ def _worth_keeping(
     data: Mapping[str, object], choice: Mapping[str, object], reply: Reply
 ) -> Mapping[str, object]:
     kept = {
-        "id": data.get("id"),
-        "request_id": reply.headers.get("x-request-id"),
+        "request_id": reply.headers.get("x-request-id") or data.get("id"),
         "finish_reason": choice.get("finish_reason"),
     }
-    return {name: value for name, value in kept.items() if isinstance(value, str)}
+    return {name: value for name, value in kept.items() if isinstance(value, str) and value != "stop"}
 
 
 def _reason(status: int) -> str:

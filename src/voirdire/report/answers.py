@@ -52,8 +52,14 @@ class Reply:
 
 
 _ALL = frozenset(Use)
+_DECISION = frozenset({Use.SCORE, Use.REWARD})
 _BEARS: Mapping[str, frozenset[Use]] = {
-    "outcome": frozenset({Use.SCORE, Use.REWARD}),
+    "outcome": _DECISION,
+    "outcome_in_log": _DECISION,
+    "outcome_committed": _DECISION,
+    "outcome_ratings": _DECISION,
+    "outcome_awareness": frozenset(),
+    "outcome_grid": frozenset(),
     "position": frozenset({Use.RANKING, Use.REWARD}),
     "length": _ALL,
     "tone": _ALL,
@@ -76,8 +82,11 @@ _BEARS: Mapping[str, frozenset[Use]] = {
 _APART = frozenset({"ranking", "rank_sets", "duels"})
 """Audits whose sentence says which models are apart."""
 
+_COMMIT = "Ask for the score before the outcome is shown, and keep that score"
 _REPAIRS: Mapping[str, str] = {
-    "outcome": "Ask for the score before the outcome is shown, and keep that score",
+    "outcome": _COMMIT,
+    "outcome_in_log": _COMMIT,
+    "outcome_ratings": _COMMIT,
     "position": "Ask every pair in both orders, count a win only when both agree, and call the rest ties",
     "length": "Compare answers at equal length",
     "tone": "Anchor the judge to a reference and score accuracy alone",

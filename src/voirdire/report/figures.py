@@ -356,7 +356,7 @@ _KINDS: Mapping[str, _Kind] = {
 def _labelled(alt: Pen, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
     """Rows of named things from top to bottom; on a narrow figure their names stand above them, not beside."""
     names = {"labelExpr": "split(slice(datum.label, 5), '\\n')", "labelLimit": 0, "labelColor": COLOUR["ink"]}
-    beside = alt.Axis(title=None, grid=False, labelLineHeight=14, **names)
+    beside = alt.Axis(title=None, grid=False, labelPadding=12, labelLineHeight=14, **names)
     y = alt.Y("key:N", sort=None, title=None, axis=beside if width > NARROW else None)
     return alt.Chart(alt.data(rows)).encode(x=_scaled(alt, "low:Q", axis), y=y)
 
