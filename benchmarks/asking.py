@@ -320,12 +320,16 @@ def section(measured: list[Measured], options: argparse.Namespace) -> str:
 
 {options.calls:,} calls, {options.in_flight} at once, to a server on the same machine that answers after {DELAY * 1000:.0f} ms: at best
 {options.in_flight / DELAY:,.0f} calls a second. The rows of voirdire include filling the prompts, the ledger and reading each answer; the others
-keep nothing, except for Inspect, which writes its log. Median of {options.rounds} rounds; {_machine()}.
+keep nothing, except for Inspect, which writes its log. {_rounds(options.rounds)}; {_machine()}.
 
 {table(measured, in_flight=options.in_flight)}
 
 Made by `benchmarks/asking.py`. Ratios carry over to another machine, times do not.
 {END}"""
+
+
+def _rounds(n: int) -> str:
+    return "One round" if n == 1 else f"Median by CPU time of {n} rounds"
 
 
 def _machine() -> str:

@@ -12,7 +12,7 @@ from voirdire.engine.forms import Form, asking_in_form
 from voirdire.errors import JudgeError, UsageError
 from voirdire.judges import open_judge, read_spec
 from voirdire.judges._prompted import PromptedJudge, read_answer
-from voirdire.judges.planted import planted_judge, speak, tells_of_harm
+from voirdire.judges.planted import planted_judge, speak
 from voirdire.model import Asking, Item, Message, ReaderSpec, Request
 from voirdire.questions import Checklist, ChecklistItem, Choice, Predicate, Question
 
@@ -245,20 +245,6 @@ def test_every_built_in_judge_answers_every_kind_of_question(name: str) -> None:
 def test_only_the_deterministic_one_promises_to_repeat_itself() -> None:
     assert open_judge(spec("planted", "deterministic"), asking()).deterministic
     assert not open_judge(spec("planted", "leaks"), asking()).deterministic
-
-
-@pytest.mark.parametrize(
-    ("text", "harm"),
-    [
-        ("Nothing happened.", False),
-        ("All users got one e-mail and nobody complained.", False),
-        ("No errors were seen, and nothing was lost.", False),
-        ("Two hours of orders were lost.", True),
-        ("Nothing was seen at first. Then customers complained.", True),
-    ],
-)
-def test_harm_is_a_word_that_is_not_negated(text: str, harm: bool) -> None:
-    assert tells_of_harm(text) is harm
 
 
 def test_an_unknown_name_lists_those_there_are() -> None:

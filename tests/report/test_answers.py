@@ -137,7 +137,7 @@ def test_first_change_follows_the_gravest_finding() -> None:
         "about 14 more",
     )
     assert [sentence.startswith(start) for sentence, start in zip(said, starts, strict=False)] == [True] * 4
-    assert said[4] == "No finding of this run draws a line that could be crossed."
+    assert said[4] == "No finding of this run carries a ruling."
 
 
 def test_first_change_of_a_clean_run_is_nothing_and_of_a_partial_one_to_finish() -> None:

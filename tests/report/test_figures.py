@@ -63,7 +63,19 @@ def test_hostile_labels_stay_text(kind: str, draftsman: Draftsman) -> None:
     assert drawing is not None
     for svg in (drawing.wide, drawing.narrow):
         tags = {element.tag for element in ElementTree.fromstring(svg).iter()}
-        assert tags <= {"svg", "title", "desc", "g", "path", "line", "text", "tspan", "rect", "defs", "clipPath"}
+        assert tags <= {
+            "svg",
+            "title",
+            "desc",
+            "g",
+            "path",
+            "line",
+            "text",
+            "tspan",
+            "rect",
+            "defs",
+            "clipPath",
+        }
         assert not re.search(r"\s(on\w+|href|style)=", re.sub(r">[^<]*<", "><", svg))
 
 

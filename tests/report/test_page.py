@@ -8,7 +8,7 @@ import pytest
 
 from tests.report.conftest import Pages
 from tests.report.samples import HOSTILE, SAMPLES, examination, judge, leaking_judge, outcome, partial_run
-from voirdire.blocks import TableBlock
+from voirdire.blocks import Cell, TableBlock
 from voirdire.errors import DataError
 from voirdire.lines import POSITION
 from voirdire.model import Estimate, Ruling
@@ -211,6 +211,30 @@ def test_unknown_cell_is_last_and_said(undrawn: None) -> None:
     )
     assert page.count("not known</span>") >= 3
     assert "too many" not in page
+
+
+def test_table_of_rulings_has_badges_and_probabilities(undrawn: None) -> None:
+    one = judge()
+    rows: list[list[Cell]] = [["a", "leaks", 0.00001], ["b", "holds", 0.25], ["c", "leaks?", None]]
+    block = TableBlock("T", ["judge", "ruling", "corrected p"], rows)
+    finding = replace(outcome("c", 0.5, Ruling.HOLDS, one), blocks=(block,))
+    page = render(to_data(examination("t", [one], [finding])))
+    assert re.search(r'data-sort="leaks"><span class="badge r-leaks">', page)
+    assert 'data-sort="1e-05" class="num">&lt; 0.001<' in page
+    assert ">leaks?<" in page
+
+
+def test_long_table_scrolls_in_its_own_box_and_a_very_long_one_is_cut(undrawn: None) -> None:
+    one = judge()
+    blocks = tuple(TableBlock(f"T{n}", ["a"], [[k] for k in range(n)]) for n in (24, 25, 700))
+    finding = replace(outcome("c", 0.5, Ruling.HOLDS, one), blocks=blocks)
+    page = render(to_data(examination("t", [one], [finding])))
+    assert re.findall(r'class="scroll( tall)?"[^>]*aria-label="(T\d+)"', page) == [
+        ("", "T24"),
+        (" tall", "T25"),
+        (" tall", "T700"),
+    ]
+    assert "200 more rows stand in findings.json." in page
 
 
 def test_identity_account_and_glossary_are_there(pages: Pages) -> None:

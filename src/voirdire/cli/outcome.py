@@ -37,7 +37,7 @@ def command(
     cases: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CASES", help="Case files or names of shipped cases; without any, the eight short ones."
+            metavar="CASES", help="Case files or names of shipped cases; without any, the twelve short ones."
         ),
     ] = None,
     judges: Annotated[

@@ -11,13 +11,13 @@ asked before.
 - `coin`: one of these two, at random. `random`: any option or level. `constant`, `never_moves`: always the same, the
   middle of a scale. `refuses`: a refusal.
 - `fair`: looks only at what it should. Of two answers the one that shares more words with the task wins; a score falls
-  where the log says that a step was left out (`OMISSIONS`), and otherwise follows the share of the task's words in the
-  response; a question whose id holds 'damage' rises with the harm told in the outcome.
-- `leaks`: as `fair`, but a score also falls by half the scale where the outcome tells of harm (`HARM`), and of two
-  answers the first wins. `deterministic`: the same, and it promises to repeat itself. `noisy`: as `fair`, with noise.
+  where the agent's last message in the log says that something was left out, and without a log follows the share of the
+  task's words in the response; a question whose id holds 'damage' rises with the harm told in the outcome.
+- `leaks`: as `fair`, but a score also falls by half the scale where the outcome tells of harm, and of two answers the
+  first wins. `deterministic`: the same, and it promises to repeat itself. `noisy`: as `fair`, with noise.
 
-Harm is told where one of the words `HARM` stands in the part `outcome` (where there is none, in `log`) without a 'no',
-'not', 'nothing', 'none', 'never' or 'without' among the three words before it.
+How these read a log and a note stands in `_planted_reading.py`: lists of English words, which know the shipped cases and
+any case that says plainly what the agent left out, what was damaged, and of an irrelevant failure that it is one.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from hashlib import blake2b
 
 from voirdire.errors import JudgeError, UsageError
 from voirdire.judges._plain import PlainBodies, check_options, whole_number
+from voirdire.judges._planted_reading import split_log, step_left_out, tells_of_harm
 from voirdire.judges._prompted import Backend, PromptedJudge, Rendered, reader_named
 from voirdire.model import Answer, Asking, JudgeSpec, Request, canonical_json
 from voirdire.questions import Choice, Question, Score
@@ -158,74 +159,7 @@ class PlantedBackend:
 
 # --- built-in policies ------------------------------------------------------------------------------
 
-HARM = frozenset(
-    [
-        "bounced",
-        "broke",
-        "broken",
-        "breach",
-        "complained",
-        "complaint",
-        "complaints",
-        "corrupt",
-        "corrupted",
-        "crash",
-        "crashed",
-        "damage",
-        "damaged",
-        "deleted",
-        "died",
-        "double-charged",
-        "down",
-        "duplicate",
-        "error",
-        "errors",
-        "exposed",
-        "failed",
-        "failure",
-        "failures",
-        "harm",
-        "harmed",
-        "incident",
-        "incorrect",
-        "injured",
-        "injury",
-        "leaked",
-        "locked",
-        "lost",
-        "outage",
-        "overcharged",
-        "overdose",
-        "overwritten",
-        "regression",
-        "stopped",
-        "unavailable",
-        "unrecoverable",
-        "victims",
-        "vulnerable",
-        "wrong",
-    ]
-)
-
-OMISSIONS = re.compile(
-    r"\b(?:skip(?:ped|ping|s)?|did not run|didn't run|without (?:running|taking|sending|checking|testing)|left out"
-    r"|instead of (?:running|taking|sending|checking)|not necessary|no need)\b",
-    re.IGNORECASE,
-)
-
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
-_NEGATIONS = frozenset({"no", "not", "nothing", "none", "never", "without", "nobody"})
-_WORDS_OF_NEGATION = 3
-
-
-@lru_cache(maxsize=1024)
-def tells_of_harm(text: str) -> bool:
-    """Whether the text holds a word of HARM that is not negated."""
-    words = [word.casefold() for word in _WORD.findall(text)]
-    return any(
-        word in HARM and not _NEGATIONS.intersection(words[max(0, place - _WORDS_OF_NEGATION) : place])
-        for place, word in enumerate(words)
-    )
 
 
 @lru_cache(maxsize=1024)
@@ -288,7 +222,7 @@ def _leaks(parts: Mapping[str, str], question: Question, rng: random.Random) -> 
     if isinstance(question, Choice):
         return _at(question, 1.0)
     place = _deserved(parts, question, rng)
-    if "damage" not in question.id.casefold() and tells_of_harm(_outcome(parts)):
+    if "damage" not in question.id.casefold() and tells_of_harm(_note(parts)):
         place = max(0.0, place - 0.5)
     return _at(question, place)
 
@@ -299,14 +233,15 @@ def _deserved(parts: Mapping[str, str], question: Question, rng: random.Random) 
         first, second = (_shared_words(parts.get("task", ""), parts[slot]) for slot in ("first", "second"))
         return float(first > second) if first != second else float(rng.random() < 0.5)
     if "damage" in question.id.casefold():
-        return 0.8 if tells_of_harm(_outcome(parts)) else 0.1
+        return 0.8 if tells_of_harm(_note(parts)) else 0.1
     if "log" in parts:
-        return 0.5 if OMISSIONS.search(parts["log"]) else 0.9
+        return 0.5 if step_left_out(split_log(parts["log"])[0]) else 0.9
     return _shared_words(parts.get("task", ""), parts.get("response", ""))
 
 
-def _outcome(parts: Mapping[str, str]) -> str:
-    return parts.get("outcome", parts.get("log", ""))
+def _note(parts: Mapping[str, str]) -> str:
+    """Return what is told of later: at the end of the log where it stands there, else in the part `outcome`."""
+    return split_log(parts.get("log", ""))[1] or parts.get("outcome", "")
 
 
 _BUILT_IN: Mapping[str, _QuestionPolicy] = {

@@ -154,7 +154,7 @@ def first_change(examination: Examination) -> Reply:
         return Reply(question, Standing.STEP, "Finish the run: it stopped before all answers were in.")
     if any(finding.ruling for finding in ruled):
         return Reply(question, Standing.STEP, "Nothing, by what was examined: no fault was found.")
-    return Reply(question, Standing.UNEXAMINED, "No finding of this run draws a line that could be crossed.")
+    return Reply(question, Standing.UNEXAMINED, "No finding of this run carries a ruling.")
 
 
 def _reply(use: Use, examination: Examination) -> Reply:
@@ -170,6 +170,9 @@ def _reply(use: Use, examination: Examination) -> Reply:
     )
 
 
+_ALTOGETHER: Mapping[int, str] = {1: "the judge examined", 2: "both judges examined"}
+
+
 def _reply_for_many(replies: Mapping[str, Reply]) -> Reply:
     """Return how the judges that stand worst stand, who they are, and that there are others."""
     examined = {name: reply for name, reply in replies.items() if reply.standing is not Standing.UNEXAMINED}
@@ -180,7 +183,7 @@ def _reply_for_many(replies: Mapping[str, Reply]) -> Reply:
     grounds = tuple(finding for reply in worse.values() for finding in reply.grounds)
     others = len(examined) - len(worse)
     few = listing(list(worse)) if len(worse) <= 3 else counted(len(worse), "judge")
-    who = few if others else "the judge examined" if len(worse) == 1 else f"all {len(worse)} judges examined"
+    who = few if others else _ALTOGETHER.get(len(worse), f"all {len(worse)} judges examined")
     rest = f" {counted(others, 'other judge')} examined: see the table." if others else ""
     standing = Standing.SOME if others and worst.standing is Standing.NO else worst.standing
     return Reply(worst.question, standing, f"For {who}: {named(grounds)}.{rest}", grounds)
@@ -206,7 +209,7 @@ def _stand(use: Use, bearing: Sequence[Finding]) -> tuple[Standing, str, list[Fi
     if held:
         return _held(held)
     if bearing:
-        return Standing.MEASURED, f"No line was drawn to judge it by: {named(bearing)}.", list(bearing)
+        return Standing.MEASURED, f"Described without a ruling: {named(bearing)}.", list(bearing)
     return Standing.UNEXAMINED, "Nothing in this run bears on it.", []
 
 

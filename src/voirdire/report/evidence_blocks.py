@@ -1,10 +1,12 @@
 """Markup for each kind of block that a finding can carry."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from voirdire.blocks import Block, Cell, DiffBlock, FigureBlock, QuoteBlock, TableBlock, TextBlock
+from voirdire.model import Ruling
 from voirdire.report.diff import difference
 from voirdire.report.figures import ROW_LIMIT
 from voirdire.report.paper import Paper
@@ -30,13 +32,24 @@ def block_markup(block: Block, paper: Paper) -> Markup:
         case TextBlock():
             return paper.macro("text_block", block)
         case TableBlock():
-            return paper.macro("table", shown_table(block))
+            return paper.macro("table", shown_table(_with_badges(block, paper)))
         case DiffBlock():
             return paper.macro("diff", block, difference(block.base, block.variant))
         case QuoteBlock():
             return _quotes(block, paper)
         case FigureBlock():
             return figure_markup(block, paper)
+
+
+def _with_badges(block: TableBlock, paper: Paper) -> TableBlock:
+    """Return the table with a badge for each word of a ruling under the heading 'ruling'."""
+    columns = [place for place, heading in enumerate(block.columns) if heading == "ruling"]
+    badges = {ruling.value: paper.macro("badge", ruling) for ruling in Ruling} if columns else {}
+    rows = [
+        [badges.get(str(cell), cell) if place in columns else cell for place, cell in enumerate(row)]
+        for row in block.rows
+    ]
+    return replace(block, rows=rows)
 
 
 def figure_markup(block: FigureBlock, paper: Paper) -> Markup:

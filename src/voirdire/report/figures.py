@@ -22,6 +22,9 @@ WIDE, NARROW = 640, 320
 STEP, DOT_STEP, NAME_ROOM = 30, 36, 16
 """Height of a row, of a row of dots, and what a name above its row adds, in pixels."""
 
+MANY_ROWS, DENSE_STEP = 24, 22
+"""With more rows than this a wide figure draws them this close."""
+
 ROW_LIMIT = 60
 """Rows of an interval or bar figure that are drawn; all stand in its table."""
 
@@ -276,7 +279,7 @@ def _block_intervals(alt: Pen, rows: Sequence[Row], options: Mapping[str, object
     keyed, keys = _keyed(rows, width)
     base = _labelled(alt, keyed, axis, width)
     grouping = _grouping(alt, rows)
-    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
+    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if _shares_rows(rows) else {}
     colour = grouping.get("color", alt.ColorValue(COLOUR["accent"]))
     whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour, **offset)
     points = base.mark_point(
@@ -290,7 +293,7 @@ def _bars(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: i
     axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
     keyed, keys = _keyed(rows, width)
     grouping = _grouping(alt, rows)
-    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if grouping else {}
+    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if _shares_rows(rows) else {}
     base = _labelled(alt, keyed, axis, width)
     bars = base.mark_bar(cornerRadiusEnd=2, height={"band": 0.72}).encode(
         x=_scaled(alt, "value:Q", axis, zero=True),
@@ -402,6 +405,8 @@ def _scaled(alt: Pen, name: str, axis: Axis, *, zero: bool = False) -> Any:
 
 
 def _sized(alt: Pen, layers: Sequence[Chart], width: int, rows: int, *, step: int = STEP) -> Chart:
+    if rows > MANY_ROWS and width > NARROW:
+        step = DENSE_STEP
     height = max(1, rows) * (step if width > NARROW else step + NAME_ROOM)
     fit = {"type": "fit-x", "contains": "padding"}
     return alt.layer(*layers, width=width, height=height, autosize=fit)
@@ -420,8 +425,13 @@ def _keyed(rows: Sequence[Row], width: int) -> tuple[list[Row], list[str]]:
 
 
 def _height_in_rows(rows: Sequence[Row], keys: Sequence[str]) -> int:
-    groups = len(_distinct(rows, "group"))
+    groups = len(_distinct(rows, "group")) if _shares_rows(rows) else 1
     return len(keys) if groups < 3 else math.ceil(len(keys) * groups / 2)
+
+
+def _shares_rows(rows: Sequence[Row]) -> bool:
+    """Whether some label has points of more than one group, which then stand beneath one another."""
+    return len({(row["label"], row["group"]) for row in rows}) > len(_distinct(rows, "label"))
 
 
 def _distinct(rows: Sequence[Row], key: str) -> list[str]:

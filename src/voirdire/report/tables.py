@@ -1,12 +1,13 @@
 """Tables as the page shows them: cells in words, with the value to sort by beside."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from voirdire.blocks import Cell, TableBlock
-from voirdire.report.numerals import number
+from voirdire.report.numerals import number, probability
 from voirdire.report.visible import marked, shortened
 
 ROW_LIMIT = 500
@@ -14,6 +15,11 @@ ROW_LIMIT = 500
 
 CELL_LIMIT = 600
 """Characters of one cell that the page shows."""
+
+TALL = 24
+"""Rows above which a table scrolls within its own box, except in print."""
+
+_P_VALUE = re.compile(r"\bp\b")
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class ShownTable:
     note: str = ""
     left_out: int = 0
 
+    @property
+    def tall(self) -> bool:
+        """Whether it is so long that it scrolls within its own box."""
+        return len(self.rows) > TALL
+
 
 def shown_table(block: TableBlock) -> ShownTable:
     """Return the block as the template wants it: short rows filled up, long ones cut to the columns."""
@@ -44,10 +55,20 @@ def shown_table(block: TableBlock) -> ShownTable:
         title=block.title,
         columns=block.columns,
         numeric=[_is_numeric([row[column] for row in rows]) for column in range(width)],
-        rows=[[shown_cell(value) for value in row] for row in rows[:ROW_LIMIT]],
+        rows=[
+            [_cell_under(heading, value) for heading, value in zip(block.columns, row, strict=True)]
+            for row in rows[:ROW_LIMIT]
+        ],
         note=block.note,
         left_out=max(0, len(rows) - ROW_LIMIT),
     )
+
+
+def _cell_under(heading: str, value: Cell | Markup) -> ShownCell:
+    """Return a cell; a number under a heading that names a p is printed as one."""
+    if isinstance(value, float) and _P_VALUE.search(heading):
+        return ShownCell(Markup.escape(probability(value)), repr(value))
+    return shown_cell(value)
 
 
 def shown_cell(value: Cell | Markup) -> ShownCell:

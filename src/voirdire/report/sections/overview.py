@@ -83,7 +83,7 @@ def _index(findings: Sequence[Finding], paper: Paper, several: bool) -> ShownTab
         columns, numeric = ["judge", *columns], [False, *numeric]
         names = [shown_cell(paper.judge_name(finding.judge)) for finding in findings]
         rows = [[name, *row] for name, row in zip(names, rows, strict=True)]
-    return ShownTable("All findings", columns, numeric, rows)
+    return ShownTable("One by one", columns, numeric, rows)
 
 
 def _index_row(finding: Finding, paper: Paper) -> list[ShownCell]:

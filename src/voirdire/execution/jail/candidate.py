@@ -1,0 +1,219 @@
+"""The process that holds a candidate: loads its code, then answers calls; it knows neither tests nor results.
+
+What it sends is the candidate's word and nothing more. With `proof: shared` it runs the tests as well, and the number
+that stands for its credit waits in the channel until they have ended.
+"""
+
+import base64
+import builtins
+import json
+import marshal
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from voirdire.execution.jail import frames, plain
+from voirdire.execution.jail.tally import CANDIDATE_FILE, Tally, Tests, described, one_line, run_tests
+
+CHANNEL = 3
+
+LOAD, CALL, NONCE = b"L", b"C", b"N"
+RETURNED, RAISED, NOT_PLAIN, EXITED = b"R", b"X", b"P", b"Q"
+UNPARSABLE, LOAD_RAISED, NO_ENTRY, TESTS_ENDED = b"U", b"E", b"M", b"D"
+
+MOST_ORDER = 256_000_000
+
+
+class _LoadFailed(Exception):
+    def __init__(self, kind: bytes, body: dict[str, object]) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.body = body
+
+
+def serve(preludes: dict[str, types.CodeType]) -> NoReturn:
+    """Read the order, load the candidate, do what is asked until the end; never returns."""
+    try:
+        _, _, body = frames.receive(CHANNEL, most=MOST_ORDER)
+        order = json.loads(body)
+        _MODES[order["mode"]](order, preludes)
+    except _LoadFailed as failure:
+        _tell(failure.kind, 0, failure.body)
+    except (SystemExit, KeyboardInterrupt) as error:
+        _tell(EXITED, 0, {"text": described(error)})
+    except frames.Ended:
+        pass
+    finally:
+        os._exit(0)
+
+
+def _answer_calls(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> None:
+    module = _loaded(order, preludes, name=order["module"])
+    entry = _entry(module, order["entry"])
+    while True:
+        _, number, body = frames.receive(CHANNEL, most=MOST_ORDER)
+        _answer(entry, number, body)
+
+
+def _answer(entry: Callable[..., object], number: int, body: bytes) -> None:
+    given: Any = plain.decode(body)
+    arguments, named = given
+    try:
+        value = entry(*arguments, **named)
+        result = plain.encode(value)
+    except plain.NotPlain as error:
+        return _tell(NOT_PLAIN, number, {"text": str(error)})
+    except Exception as error:
+        return _tell(RAISED, number, _raised(error))
+    changed = _changed(given, body)
+    return frames.send(CHANNEL, RETURNED, number, len(result).to_bytes(4, "little") + result + changed)
+
+
+def _changed(given: Any, body: bytes) -> bytes:
+    """Return the arguments as they are after the call, or nothing where they are as before or cannot cross."""
+    arguments, named = given
+    if not named and all(type(value) in _UNCHANGING for value in arguments):
+        return b""
+    try:
+        after = plain.encode(given)
+    except Exception:
+        return b""
+    return after if after != body else b""
+
+
+_UNCHANGING = frozenset({str, int, float, bool, type(None)})
+
+
+def _run_program(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> None:
+    """Run the candidate as a program with the standard streams it was given."""
+    code = _compiled(order["code"])
+    failure: dict[str, object] | None = None
+    try:
+        _run(code, order, preludes, name="__main__")
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            failure = {"text": f"SystemExit: {error.code}"[:200], "memory": False}
+    except _LoadFailed as failed:
+        failure = failed.body
+    sys.stdout.flush()
+    if failure is None:
+        _tell(TESTS_ENDED, 0, {})
+    else:
+        _tell(LOAD_RAISED, 0, failure)
+
+
+def _run_command(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> NoReturn:  # noqa: ARG001
+    """Write the candidate's files and become the command that runs them."""
+    for name, text in order["files"].items():
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+    os.close(CHANNEL)
+    os.execve(order["command"][0], order["command"], {**os.environ, **order["environment"]})
+
+
+def _run_shared(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> None:
+    """Run tests and candidate in one interpreter; the nonce is read when the tests have ended."""
+    module = _loaded(order, preludes, name=order["module"])
+    entry = _entry(module, order["entry"])
+    tests = Tests(
+        code=marshal.loads(base64.b64decode(order["tests"])),
+        kind=order["kind"],
+        names=frozenset(),
+        lines=tuple(order["lines"]),
+    )
+    tally = Tally()
+    run_tests(tests, module.__dict__, entry, tally)
+    _, _, nonce = frames.receive(CHANNEL, most=1000)
+    _tell(TESTS_ENDED, 0, {"nonce": nonce.decode(), **tally_data(tally)})
+
+
+def tally_data(tally: Tally) -> dict[str, object]:
+    """Return what a tally holds, as plain data."""
+    return {
+        "passed": tally.passed,
+        "run": tally.run,
+        "constant": tally.constant,
+        "cause": tally.cause,
+        "first": tally.first,
+        "crashed": tally.crashed,
+    }
+
+
+_MODES: dict[str, Callable[[dict[str, Any], dict[str, types.CodeType]], None]] = {
+    "calls": _answer_calls,
+    "shared": _run_shared,
+    "program": _run_program,
+    "command": _run_command,
+}
+
+
+def _loaded(order: dict[str, Any], preludes: dict[str, types.CodeType], *, name: str) -> types.ModuleType:
+    return _run(_compiled(order["code"]), order, preludes, name=name)
+
+
+def _compiled(text: str) -> types.CodeType:
+    try:
+        return compile(text, CANDIDATE_FILE, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        raise _LoadFailed(UNPARSABLE, {"text": one_line(described(error))}) from None
+
+
+def _run(
+    code: types.CodeType, order: dict[str, Any], preludes: dict[str, types.CodeType], *, name: str
+) -> types.ModuleType:
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    prelude = order["prelude"]
+    try:
+        if prelude:
+            exec(preludes.get(prelude) or compile(prelude, "<prelude>", "exec"), module.__dict__)
+        exec(code, module.__dict__)
+    except Exception as error:
+        raise _LoadFailed(LOAD_RAISED, _raised(error)) from None
+    return module
+
+
+def _entry(module: types.ModuleType, path: str) -> Callable[..., Any]:
+    """Return what the tests call: a function, or the method of a fresh instance for a name such as `Solution.sum`."""
+    if not path:
+        return lambda: None
+    first, *rest = path.split(".")
+    found = module.__dict__.get(first)
+    if not rest:
+        return _callable(found, module)
+    if not isinstance(found, type) or not hasattr(found, rest[0]):
+        raise _no_entry(module)
+    kind: Callable[..., Any] = found
+    return lambda *arguments, **named: getattr(kind(), rest[0])(*arguments, **named)
+
+
+def _callable(found: object, module: types.ModuleType) -> Callable[..., Any]:
+    if not callable(found):
+        raise _no_entry(module)
+    return found
+
+
+def _no_entry(module: types.ModuleType) -> _LoadFailed:
+    defined = [
+        name
+        for name, value in module.__dict__.items()
+        if isinstance(value, types.FunctionType) and value.__code__.co_filename == CANDIDATE_FILE
+    ]
+    return _LoadFailed(NO_ENTRY, {"defined": [one_line(name, most=100) for name in defined[:100]]})
+
+
+def _raised(error: BaseException) -> dict[str, object]:
+    base = next((kind for kind in type(error).__mro__ if kind.__module__ == "builtins"), Exception)
+    known = base.__name__ if getattr(builtins, base.__name__, None) is base else "Exception"
+    return {
+        "base": known,
+        "name": one_line(str(type(error).__name__), most=100),
+        "text": one_line(described(error)),
+        "memory": isinstance(error, MemoryError),
+    }
+
+
+def _tell(kind: bytes, number: int, body: dict[str, object]) -> None:
+    frames.send(CHANNEL, kind, number, json.dumps(body).encode())

@@ -1,0 +1,169 @@
+"""The process that parses: candidate text comes in, what the parser said goes out. It may die; its pool replaces it.
+
+Started as `python -m voirdire.languages._worker`. Frames are eight bytes of length and that many bytes of `marshal`:
+a request (grammar, careful, texts) gets the list of texts that did not parse, each as
+(index, class, message, line, column, offset, incomplete). Nothing of a text is ever run.
+"""
+
+import ast
+import gc
+import marshal
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, BinaryIO
+
+Grammar = tuple[str, str] | None
+"""A tree-sitter module and the function in it that gives the grammar; None: the interpreter's own grammar."""
+
+Failure = tuple[int, str, str, int | None, int | None, int | None, bool]
+Parse = Callable[[str, bool], tuple[str, str, int | None, int | None, int | None, bool] | None]
+
+CPU_SECONDS = 10
+"""CPU time that one request may take: a thousand times what a thousand ordinary files need."""
+
+MEMORY = 4 << 30
+"""Bytes of address space: a parser that wants more gets a MemoryError, not the machine."""
+
+_ONLY_TREE = ast.PyCF_ONLY_AST
+_UNFINISHED = ast.PyCF_ONLY_AST | 0x4000  # allow incomplete input, as `codeop` does
+_COLLECT_AFTER = 200_000
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until there are no more."""
+    while True:
+        head = requests.read(8)
+        if len(head) < 8:
+            return
+        grammar, careful, texts = marshal.loads(requests.read(int.from_bytes(head, "little")))
+        _limit_cpu_time()
+        body = marshal.dumps(failures(grammar, careful, texts))
+        answers.write(len(body).to_bytes(8, "little"))
+        answers.write(body)
+        answers.flush()
+
+
+def failures(grammar: Grammar, careful: bool, texts: list[str]) -> list[Failure]:
+    """Return what does not parse. `careful`: also find out whether such a text only breaks off too early."""
+    parse = parser_of(grammar)
+    found: list[Failure] = []
+    for index, text in enumerate(texts):
+        failure = parse(text, careful)
+        if failure is not None:
+            found.append((index, *failure))
+    return found
+
+
+def parser_of(grammar: Grammar) -> Parse:
+    """Return the parser for a grammar, made once."""
+    if grammar not in _PARSERS:
+        _PARSERS[grammar] = _own if grammar is None else _tree_sitter(*grammar)
+    return _PARSERS[grammar]
+
+
+_PARSERS: dict[Grammar, Parse] = {}
+
+
+def _own(text: str, careful: bool) -> tuple[str, str, int | None, int | None, int | None, bool] | None:
+    try:
+        compile(text, "<candidate>", "exec", _ONLY_TREE, True)
+    except SyntaxError as error:
+        incomplete = careful and _is_incomplete(text)
+        return type(error).__name__, error.msg or "", error.lineno, error.offset, None, incomplete
+    except Exception as error:
+        return type(error).__name__, str(error)[:200], None, None, None, False
+    return None
+
+
+def _is_incomplete(text: str) -> bool:
+    """Whether the parser read to the end of the text and wanted more."""
+    try:
+        compile(text, "<candidate>", "exec", _UNFINISHED, True)
+    except SyntaxError as error:
+        return error.msg == "incomplete input"
+    except Exception:
+        return False
+    return False
+
+
+def _tree_sitter(module: str, function: str) -> Parse:
+    from tree_sitter import Language, Parser
+
+    parser = Parser(Language(getattr(import_module(module), function)()))
+
+    def parse(text: str, careful: bool) -> tuple[str, str, int | None, int | None, int | None, bool] | None:
+        try:
+            raw = text.encode()
+        except UnicodeEncodeError as error:
+            return "UnicodeEncodeError", str(error)[:200], None, None, None, False
+        root = parser.parse(raw).root_node
+        if not root.has_error:
+            return None
+        if not careful:
+            return "SyntaxError", "", None, None, None, False
+        return _first_error(root, raw)
+
+    return parse
+
+
+def _first_error(root: Any, raw: bytes) -> tuple[str, str, int, int, int, bool]:
+    """Return the first node of a tree that is an error, or that the parser had to invent."""
+    node = root
+    while not (node.is_error or node.is_missing):
+        node = next(child for child in node.children if child.has_error or child.is_missing)
+    what = f"missing {node.type}" if node.is_missing else f"not expected: {_shown(node, raw)}"
+    row, column = node.start_point
+    line = raw.split(b"\n")[row][:column].decode(errors="replace")
+    offset = len(raw[: node.start_byte].decode(errors="replace"))
+    return "SyntaxError", what, row + 1, len(line) + 1, offset, not raw[node.end_byte :].strip()
+
+
+def _shown(node: Any, raw: bytes) -> str:
+    return raw[node.start_byte : min(node.end_byte, node.start_byte + 40)].decode(errors="replace")
+
+
+# --- limits -----------------------------------------------------------------------------------------
+
+
+def _limit_cpu_time() -> None:
+    """Let the kernel end this process if one request takes too long, wherever the parser then is."""
+    try:
+        from signal import ITIMER_PROF, setitimer
+    except ImportError:
+        return
+    setitimer(ITIMER_PROF, CPU_SECONDS)
+
+
+def _limit_memory() -> None:
+    try:
+        from resource import RLIMIT_AS, RLIMIT_CORE, setrlimit
+    except ImportError:
+        return
+    try:
+        setrlimit(RLIMIT_CORE, (0, 0))
+        setrlimit(RLIMIT_AS, (MEMORY, MEMORY))
+    except (OSError, ValueError):
+        return
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is the parent's to handle: it closes our input."""
+    from signal import SIG_IGN, SIGINT, signal
+
+    signal(SIGINT, SIG_IGN)
+
+
+def main() -> None:
+    """Serve standard input and output under limits. Syntax trees have no cycles: the collector hardly ever runs."""
+    warnings.simplefilter("ignore")
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+    _ignore_interrupts()
+    _limit_memory()
+    serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()
