@@ -175,9 +175,10 @@ def _law(judge: Reviewer, mean: float) -> Scores:
         return np.full(11, 1 / 11)
     if not judge.noise:
         return np.eye(11)[int(np.rint(mean))]
-    edges = np.array([-np.inf, *np.arange(0.5, 10.5), np.inf])
-    upper = np.array([0.5 * (1 + math.erf((edge - mean) / judge.noise / math.sqrt(2))) for edge in edges])
-    return np.diff(upper)
+    edges = [-math.inf, *(level + 0.5 for level in range(10)), math.inf]
+    upper = [0.5 * (1 + math.erf((edge - mean) / judge.noise / math.sqrt(2))) for edge in edges]
+    shares: Scores = np.diff(np.array(upper, dtype=np.float64))
+    return shares
 
 
 def population_superiority(judge: Reviewer) -> float:

@@ -24,9 +24,9 @@ def ledger(tmp_path: Path) -> Path:
         open_ledger.lease().claim(dict.fromkeys(keys, request))
         open_ledger.record(
             [
-                Entry(keys[0], "item-1", Answer(HOSTILE, usage=Usage(7, 2), money=0.5, extra={"id": "r1"})),
-                Entry(keys[1], "item-1", Answer("half \ud83d", served="m-2026")),
-                Entry(keys[2], "item-1", Answer(missing_because="timeout", failed=True)),
+                Entry(keys[0], request, Answer(HOSTILE, usage=Usage(7, 2), money=0.5, extra={"id": "r1"})),
+                Entry(keys[1], request, Answer("half \ud83d", served="m-2026")),
+                Entry(keys[2], request, Answer(missing_because="timeout", failed=True)),
             ]
         )
     return path

@@ -1,6 +1,7 @@
 """Which ruling the numbers allow: every branch, and the corrections over a page."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ PERMITS = StatedRule(permits=True, agree=10, asked=10, missing=0)
 NO_RULE = StatedRule(permits=None, agree=5, asked=10, missing=0, note="inconsistent")
 
 
-def estimate(value: float, reach: float = 0.1, p: float = 0.5, **more: object) -> Estimate:
+def estimate(value: float, reach: float = 0.1, p: float = 0.5, **more: Any) -> Estimate:
     inner = reach * 0.8
     plain = Estimate(
         value,
@@ -25,7 +26,7 @@ def estimate(value: float, reach: float = 0.1, p: float = 0.5, **more: object) -
         inner_high=value + inner,
         p_value=p,
     )
-    return replace(plain, **more)  # type: ignore[arg-type]
+    return replace(plain, **more)
 
 
 MOVED = estimate(1.0, p=1e-5)
@@ -135,7 +136,7 @@ def test_too_few_cases_withhold_the_ruling_whatever_the_numbers() -> None:
 
 
 def test_unevenly_missing_answers_undo_a_ruling_that_they_could_overturn() -> None:
-    uneven = {"missing": {"base": 0, "variant": 5}, "asked": {"base": 10, "variant": 10}}
+    uneven: dict[str, Any] = {"missing": {"base": 0, "variant": 5}, "asked": {"base": 10, "variant": 10}}
     leak = estimate(0.1, bounds=(0.05, 0.55), **uneven)
     hold = estimate(0.5, bounds=(0.1, 0.9), **uneven)
     assert decide(measurement(leak), 1e-4).ruling is Ruling.UNRESOLVED
@@ -148,7 +149,7 @@ def test_unevenly_missing_answers_undo_a_ruling_that_they_could_overturn() -> No
 
 
 def test_evenly_missing_answers_are_not_flagged() -> None:
-    even = {"missing": {"base": 5, "variant": 5}, "asked": {"base": 10, "variant": 10}}
+    even: dict[str, Any] = {"missing": {"base": 5, "variant": 5}, "asked": {"base": 10, "variant": 10}}
     one = measurement(estimate(0.1, p=1e-4, bounds=(0.0, 1.0), **even))
     finding = conclude([one], judge="f" * 64, family="test")[0]
     assert finding.ruling is Ruling.LEAKS

@@ -145,8 +145,7 @@ def test_a_judge_that_cannot_state_a_rule_leaks_against_the_norm(tmp_path: Path)
 
 def test_a_misread_planted_judge_stops_the_run_before_anything_is_asked(tmp_path: Path) -> None:
     def sleepy(name: str, asking: Asking, policy: object, *, seed: int, deterministic: bool = False) -> Judge:
-        constant = planted_judge(name, asking, lambda *_: 5.0, seed=seed, deterministic=deterministic)
-        return constant
+        return planted_judge(name, asking, lambda *_: 5.0, seed=seed, deterministic=deterministic)
 
     judge = judge_for(OUTCOME, reviewer())
     with asker_on(tmp_path / "l.sqlite") as asker:
