@@ -53,6 +53,7 @@ class TruthStatus(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     UNPARSABLE = "unparsable"
+    NO_ENTRY_POINT = "no_entry_point"
     NOT_APPLIED = "not_applied"
     INFRASTRUCTURE = "infrastructure"
     NOT_RUN = "not_run"

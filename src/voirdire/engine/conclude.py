@@ -70,6 +70,7 @@ def _finding(
         control=one.control,
         control_line=one.control_line,
         check=one.check,
+        check_line=one.check_line,
         p_adjusted=p,
         family=family,
         family_size=size,

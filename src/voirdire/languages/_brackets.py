@@ -44,10 +44,10 @@ class Fault(StrEnum):
 
 
 class Faulty(NamedTuple):
-    """A fault, the index of the bracket at fault, and of the opening one that a mismatched bracket meets."""
+    """A fault, the place of the bracket among all at fault, and of the opening one that a mismatched bracket meets."""
 
     fault: Fault
-    index: int
+    place: int
     opener: int | None = None
 
 
@@ -124,7 +124,9 @@ def nearest(
     for edits in range(1, most_edits + 1):
         found = next(filter(None, (seen.parsing(_balancing(text, skip, near)) for text in frontier)), None)
         if found is not None:
-            return Repair(edits, found, exact=edits == 1 or (edits == 2 and seen.whole_first), tried=seen.tried)
+            return Repair(
+                edits, found, exact=edits == 1 or (edits == 2 and seen.whole_first), tried=seen.tried
+            )
         if edits == 1:
             seen.whole_first = seen.tried < most_parses
         if seen.tried >= most_parses:
@@ -181,7 +183,10 @@ def _balancing(code: str, skip: re.Pattern[str], near: int) -> Iterator[str]:
         return
     core = _core([bracket.char for bracket in found.brackets])
     edits = sorted(_edits(found, core), key=lambda one: abs(one.offset - near))
-    fits = {edit.kind: first_fault(core.edited(edit)) is None for edit in {one.kind: one for one in edits}.values()}
+    fits = {
+        edit.kind: first_fault(core.edited(edit)) is None
+        for edit in {one.kind: one for one in edits}.values()
+    }
     yield from (_applied(code, edit) for edit in edits if fits[edit.kind])
 
 
@@ -195,7 +200,8 @@ def _likeliest(texts: Sequence[str], skip: re.Pattern[str], near: int) -> list[s
         core = _core([bracket.char for bracket in found.brackets])
         last_of_kind = {edit.kind: edit for edit in _edits(found, core)}.values()
         ranked.extend(
-            (_faults(core.edited(edit)), abs(edit.offset - near), _applied(text, edit)) for edit in last_of_kind
+            (_faults(core.edited(edit)), abs(edit.offset - near), _applied(text, edit))
+            for edit in last_of_kind
         )
     return list(dict.fromkeys(text for *_, text in sorted(ranked)))[:_FRONTIER]
 
@@ -217,8 +223,8 @@ class _Core:
 def _core(chars: Sequence[str]) -> _Core:
     """Return where the brackets fail from the left and from the right, and what lies between."""
     left, right = first_fault(chars), first_fault(_mirrored(chars))
-    last = len(chars) if left is None or left.fault is Fault.NEVER_CLOSED else left.index
-    first = 0 if right is None or right.fault is Fault.NEVER_CLOSED else len(chars) - 1 - right.index
+    last = len(chars) if left is None or left.fault is Fault.NEVER_CLOSED else left.place
+    first = 0 if right is None or right.fault is Fault.NEVER_CLOSED else len(chars) - 1 - right.place
     opened = _left_open(chars[:first])
     closing = _mirrored(_left_open(_mirrored(chars[last + 1 :])))
     return _Core(first, last, (*opened, *chars[first : last + 1], *closing), len(opened))

@@ -37,6 +37,11 @@ class Language:
     grammar: Grammar | None = None
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text: how the language files list their keywords."""
+    return frozenset(text.split())
+
+
 @cache
 def language_named(name: str) -> Language:
     """Return a language by its name or one of its tags; UsageError with the names there are where it is not known."""

@@ -26,6 +26,9 @@ WALL_SECONDS = 120.0
 WORKER = "voirdire.languages._worker"
 
 
+_Request = tuple[Grammar, bool, list[str]]
+
+
 class Failure(NamedTuple):
     """Why one text did not parse, as the parser put it. `error`: the class of its exception, or what ended it."""
 
@@ -51,7 +54,9 @@ class _Batch:
 class Pool:
     """Up to `workers` parsing processes, started when first needed. To be closed."""
 
-    def __init__(self, workers: int | None = None, *, worker: str = WORKER, seconds: float = WALL_SECONDS) -> None:
+    def __init__(
+        self, workers: int | None = None, *, worker: str = WORKER, seconds: float = WALL_SECONDS
+    ) -> None:
         self._most = workers or os.cpu_count() or 1
         self._module = worker
         self._seconds = seconds
@@ -71,7 +76,8 @@ class Pool:
             self._work_on(job)
         if job.answered != len(texts):
             raise VoirdireError(
-                f"only {job.answered} of {len(texts)} texts were parsed", hint="run it again; nothing was kept"
+                f"only {job.answered} of {len(texts)} texts were parsed",
+                hint="run it again; nothing was kept",
             )
         return job.found
 
@@ -127,7 +133,7 @@ class _Job:
         except queue.Empty:
             return None
 
-    def request(self, batch: _Batch) -> object:
+    def request(self, batch: _Batch) -> _Request:
         return self._grammar, self._careful, [self._texts[index] for index in batch.indexes]
 
     def answer(self, batch: _Batch, failures: list[Any]) -> None:
@@ -160,7 +166,7 @@ class _Worker:
         )
         self._overdue = False
 
-    def ask(self, request: object, *, seconds: float) -> list[Any] | None:
+    def ask(self, request: _Request, *, seconds: float) -> list[Any] | None:
         """Return the failures, or None where the process died of the request or had to be ended."""
         watch = threading.Timer(seconds, self._end)
         watch.daemon = True

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Container
+from itertools import pairwise
 
 _FENCE = re.compile(r"\s*(?:`{3}|~{3})")
 _HEADING = re.compile(r"\s*(?:#{2,6} +\S|\*\*\S)")
-_LEAD = re.compile(r"\s*(?:[-*+>•]|\d+[.)])?\s*")
+_LEAD = re.compile(r"^\s*(?:[-*+>•]|\d+[.)])?\s*")
 _QUOTED = re.compile(r"(?<!\w)[\"'`].*")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*[.,:;!?]?\Z")
 
@@ -21,6 +22,6 @@ def is_prose(line: str, *, keywords: Container[str], line_comment: str) -> bool:
     if _FENCE.match(line) or (line_comment != "#" and _HEADING.match(line)) or line.lstrip().startswith("**"):
         return True
     code = line.partition(line_comment)[0]
-    words = _QUOTED.sub("", code[_LEAD.match(code).end() :]).split()  # type: ignore[union-attr]
+    words = _QUOTED.sub("", _LEAD.sub("", code)).split()
     plain = [bool(_WORD.match(word)) and word.rstrip(".,:;!?") not in keywords for word in words]
-    return sum(left and right for left, right in zip(plain, plain[1:], strict=False)) >= WORD_PAIRS
+    return sum(left and right for left, right in pairwise(plain)) >= WORD_PAIRS

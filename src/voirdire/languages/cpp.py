@@ -2,7 +2,7 @@
 
 import re
 
-from voirdire.languages._language import Grammar, Language
+from voirdire.languages._language import Grammar, Language, words
 
 LANGUAGE = Language(
     name="cpp",
@@ -15,12 +15,12 @@ LANGUAGE = Language(
         r"""|(?P<open>/\*|'|")""",
         re.DOTALL,
     ),
-    keywords=frozenset(
+    keywords=words(
         "alignas auto bool break case catch char class co_await concept const constexpr continue decltype default "
         "delete do double else enum explicit export extern false float for friend goto if inline int long mutable "
         "namespace new noexcept operator private protected public register requires return short signed sizeof static "
         "struct switch template this throw true try typedef typename union unsigned using virtual void volatile while "
-        "std string vector size_t".split()
+        "std string vector size_t"
     ),
     line_comment="//",
     grammar=Grammar("tree_sitter_cpp", "language", "tree-sitter-cpp"),

@@ -2,7 +2,7 @@
 
 import re
 
-from voirdire.languages._language import Grammar, Language
+from voirdire.languages._language import Grammar, Language, words
 
 LANGUAGE = Language(
     name="go",
@@ -15,9 +15,9 @@ LANGUAGE = Language(
         r"""|(?P<open>/\*|`|'|")""",
         re.DOTALL,
     ),
-    keywords=frozenset(
+    keywords=words(
         "break case chan const continue default defer else fallthrough for func go goto if import interface map "
-        "package range return select struct switch type var bool byte error float64 int int64 rune string uint".split()
+        "package range return select struct switch type var bool byte error float64 int int64 rune string uint"
     ),
     line_comment="//",
     grammar=Grammar("tree_sitter_go", "language", "tree-sitter-go"),

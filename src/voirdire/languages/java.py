@@ -2,7 +2,7 @@
 
 import re
 
-from voirdire.languages._language import Grammar, Language
+from voirdire.languages._language import Grammar, Language, words
 
 LANGUAGE = Language(
     name="java",
@@ -15,11 +15,11 @@ LANGUAGE = Language(
         r"""|(?P<open>/\*|\"\"\"|'|")""",
         re.DOTALL,
     ),
-    keywords=frozenset(
+    keywords=words(
         "abstract assert boolean break byte case catch char class const continue default do double else enum extends "
         "final finally float for if implements import instanceof int interface long native new package private "
         "protected public record return sealed short static super switch synchronized this throw throws transient "
-        "try var void volatile while String Integer".split()
+        "try var void volatile while String Integer"
     ),
     line_comment="//",
     grammar=Grammar("tree_sitter_java", "language", "tree-sitter-java"),

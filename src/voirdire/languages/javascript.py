@@ -2,7 +2,7 @@
 
 import re
 
-from voirdire.languages._language import Grammar, Language
+from voirdire.languages._language import Grammar, Language, words
 
 SKIP = re.compile(
     r"//[^\n]*|/\*.*?\*/"
@@ -14,10 +14,10 @@ SKIP = re.compile(
     re.DOTALL,
 )
 
-KEYWORDS = frozenset(
+KEYWORDS = words(
     "async await break case catch class const continue debugger default delete do else export extends finally for "
     "from function get if import in instanceof let new of return set static super switch throw try typeof var void "
-    "while with yield as".split()
+    "while with yield as"
 )
 
 LANGUAGE = Language(

@@ -92,7 +92,9 @@ class Parsers:
     `worker`: the module that each process runs; `seconds`: wall time after which one request is given up.
     """
 
-    def __init__(self, workers: int | None = None, *, worker: str | None = None, seconds: float | None = None) -> None:
+    def __init__(
+        self, workers: int | None = None, *, worker: str | None = None, seconds: float | None = None
+    ) -> None:
         given = {"worker": worker, "seconds": seconds}
         self._pool = Pool(workers, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
@@ -225,7 +227,9 @@ def _refused(failure: Failure) -> ParseKind | None:
         return by_error[failure.error]
     if "null bytes" in failure.message:
         return ParseKind.NUL_BYTE
-    if failure.message.startswith("too many ") and ("nested" in failure.message or "levels" in failure.message):
+    if failure.message.startswith("too many ") and (
+        "nested" in failure.message or "levels" in failure.message
+    ):
         return ParseKind.RECURSION
     return None if failure.error in ("SyntaxError", "IndentationError", "TabError") else ParseKind.CRASHED
 
@@ -259,8 +263,12 @@ def _kind_by_brackets(code: str, language: Language, *, until: int | None = None
     """
     found = scan(code, language.skip)
     faulty = first_fault([bracket.char for bracket in found.brackets])
-    at = found.brackets[faulty.index].offset if faulty else len(code)
-    if found.open_string is not None and found.open_string < at and (until is None or found.open_string <= until):
+    at = found.brackets[faulty.place].offset if faulty else len(code)
+    if (
+        found.open_string is not None
+        and found.open_string < at
+        and (until is None or found.open_string <= until)
+    ):
         return ParseKind.UNTERMINATED_STRING
     if faulty is None or (until is not None and at > until):
         return None
@@ -279,7 +287,7 @@ def _at_bracket(code: str, said: Parse, language: Language) -> Parse:
     faulty = first_fault([bracket.char for bracket in found.brackets])
     if faulty is None:
         return said
-    offset = found.brackets[faulty.index].offset
+    offset = found.brackets[faulty.place].offset
     line = code.count("\n", 0, offset) + 1
     evidence = _line_of(code, line).strip()[:EVIDENCE_CHARACTERS]
     return replace(said, line=line, column=offset - code.rfind("\n", 0, offset), evidence=evidence)
@@ -287,7 +295,11 @@ def _at_bracket(code: str, said: Parse, language: Language) -> Parse:
 
 def _breaks_off(code: str, failure: Failure, said: Parse) -> bool:
     """Whether the parser wanted more than there is: text, not other text."""
-    if failure.incomplete and said.kind in (ParseKind.CUT_OFF, ParseKind.NEVER_CLOSED, ParseKind.UNTERMINATED_STRING):
+    if failure.incomplete and said.kind in (
+        ParseKind.CUT_OFF,
+        ParseKind.NEVER_CLOSED,
+        ParseKind.UNTERMINATED_STRING,
+    ):
         return True
     if said.kind is ParseKind.UNTERMINATED_STRING:
         return said.line is not None and not "".join(_lines(code)[said.line :]).strip()

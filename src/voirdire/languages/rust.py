@@ -2,7 +2,7 @@
 
 import re
 
-from voirdire.languages._language import Grammar, Language
+from voirdire.languages._language import Grammar, Language, words
 
 LANGUAGE = Language(
     name="rust",
@@ -15,10 +15,10 @@ LANGUAGE = Language(
         r'|(?P<open>/\*|")',
         re.DOTALL,
     ),
-    keywords=frozenset(
+    keywords=words(
         "as async await box break const continue crate dyn else enum extern fn for if impl in let loop match mod move "
         "mut pub ref return self Self static struct super trait type union unsafe use where while bool char f64 i32 "
-        "i64 str u8 u32 u64 usize".split()
+        "i64 str u8 u32 u64 usize"
     ),
     line_comment="//",
     grammar=Grammar("tree_sitter_rust", "language", "tree-sitter-rust"),

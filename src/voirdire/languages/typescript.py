@@ -1,7 +1,7 @@
 """TypeScript without JSX, by tree-sitter's grammar; types are parsed, never checked."""
 
 from voirdire.languages import javascript
-from voirdire.languages._language import Grammar, Language
+from voirdire.languages._language import Grammar, Language, words
 
 _TYPES = "abstract any boolean declare enum implements interface is keyof namespace never number private protected public "
 
@@ -9,7 +9,7 @@ LANGUAGE = Language(
     name="typescript",
     tags=("typescript", "ts", "mts", "cts"),
     skip=javascript.SKIP,
-    keywords=javascript.KEYWORDS | frozenset(f"{_TYPES} readonly string type unknown".split()),
+    keywords=javascript.KEYWORDS | words(f"{_TYPES} readonly string type unknown"),
     line_comment="//",
     grammar=Grammar("tree_sitter_typescript", "language_typescript", "tree-sitter-typescript"),
 )

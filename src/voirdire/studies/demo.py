@@ -4,7 +4,7 @@ The embedded judge is a specimen, not a judge: the page is meant to show a judge
 over the network.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from voirdire.audits import outcome_ratings, position
@@ -146,30 +146,40 @@ def _own_findings(parts: Sequence[Part], runs: Sequence[ProbeRun]) -> list[Findi
     return with_protocol(owned)
 
 
+SLOTS = Identity("Hosted judges on LLMBar pairs", {"backend": "recorded", "source": "LLMBar judgments"})
+LUCK = Identity("Hosted judges of outcomes", {"backend": "recorded", "source": "outcome-bias ratings"})
+
+
 def recorded_findings() -> tuple[list[Finding], list[Identity]]:
-    """Audit the shipped verdicts of hosted judges: slots on LLMBar, luck in outcome ratings."""
+    """Audit the shipped verdicts of hosted judges: slots on LLMBar, luck in outcome ratings.
+
+    Every judge is ruled on; those with the plain prompt, and the first scale of the ratings, are findings of their own,
+    the others rows of a table.
+    """
     pairs, ratings = _material.llmbar_verdicts(), _material.outcome_ratings()
-    slots = Identity(
-        "Hosted judges on LLMBar (recorded)", {"backend": "recorded", "source": "LLMBar judgments"}
-    )
-    luck = Identity(
-        "Hosted judges of outcomes (recorded)", {"backend": "recorded", "source": "outcome-bias ratings"}
+    slots, luck = (
+        position.families(pairs, settle=settle_by_items),
+        outcome_ratings.families(ratings, settle=settle_by_cases),
     )
     findings = [
-        *_audited(position.audit(pairs), position.families(pairs, settle=settle_by_items), slots),
+        *_audited(position.audit(pairs), slots, SLOTS, shown=lambda subject: subject.endswith(" Vanilla")),
         *_audited(
-            outcome_ratings.audit(ratings), outcome_ratings.families(ratings, settle=settle_by_cases), luck
+            outcome_ratings.audit(ratings), luck, LUCK, shown=lambda subject: "study 1, Negligent" in subject
         ),
     ]
-    return findings, [slots, luck]
+    return findings, [SLOTS, LUCK]
 
 
 def _audited(
-    overview: Sequence[Finding], families: Mapping[str, Sequence[Measurement]], identity: Identity
+    overview: Sequence[Finding],
+    families: Mapping[str, Sequence[Measurement]],
+    identity: Identity,
+    *,
+    shown: Callable[[str], bool],
 ) -> list[Finding]:
-    """Return the overview with the rulings of every family in a table: many judges, one place to read them."""
+    """Return the overview with the rulings of every family in a table, and the findings whose subject is shown."""
     ruled = [
-        finding
+        replace(finding, judge=identity.fingerprint)
         for name, family in families.items()
         for finding in conclude(family, judge=name, family=name, kind=FindingKind.AUDIT)
     ]
@@ -177,9 +187,13 @@ def _audited(
         title="Rulings on the recorded judges",
         columns=("judge", "ruling", "estimate", "low", "high", "corrected p", "n"),
         rows=[_ruling_row(finding) for finding in ruled],
-        note=f"Holm over each of {len(families)} famil{'y' if len(families) == 1 else 'ies'}.",
+        note="Holm over each family; a family is "
+        + ("all judges." if len(families) == 1 else "one judge's comparisons."),
     )
-    return [replace(one, judge=identity.fingerprint, blocks=(table, *one.blocks)) for one in overview]
+    return [
+        *(finding for finding in ruled if shown(finding.subject)),
+        *(replace(one, judge=identity.fingerprint, blocks=(table, *one.blocks)) for one in overview),
+    ]
 
 
 def _ruling_row(

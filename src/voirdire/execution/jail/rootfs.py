@@ -25,17 +25,18 @@ def enter(roots: tuple[str, ...]) -> None:
     for path in _SYSTEM:
         _show(path)
     for path in sorted({*roots}, key=len):
-        if not _is_shown(path):
+        if not os.path.lexists(path):
             _show(path)
     os.makedirs("/dev", exist_ok=True)
     for name in _DEVICES:
         _show(f"/dev/{name}")
     for name in ("proc", "scratch"):
         os.mkdir(f"/{name}")
-    os.symlink("/scratch", "/tmp")
+    with contextlib.suppress(FileExistsError):
+        os.symlink("/scratch/box", "/tmp")
     kernel.unmount(_OLD)
     os.rmdir(_OLD)
-    kernel.mount("none", "/", flags=kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_SUID, options="mode=0755")
+    kernel.mount("none", "/", flags=kernel.BIND | kernel.REMOUNT | kernel.READ_ONLY | kernel.NO_SUID)
 
 
 def mount_scratch(path: str, *, size: int, owner: int) -> None:
@@ -67,7 +68,3 @@ def _show(path: str) -> None:
     kernel.mount(old, path, flags=kernel.BIND | kernel.RECURSIVE)
     if not path.startswith("/dev/"):
         kernel.make_read_only(path)
-
-
-def _is_shown(path: str) -> bool:
-    return os.path.lexists(path)
