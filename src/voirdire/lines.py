@@ -41,6 +41,17 @@ CASES_FOR_GENERAL = 8
 """Fewer cases than this say nothing about the judge in general: with eight, the smallest p-value of a two-sided
 sign-flip test is 2 / 2**8 = 0.008, which still rejects after a correction for a handful of contrasts."""
 
+
+def too_few(units: int, name: str) -> str:
+    """Return why nothing is said about the judge in general from so many units, or '' where there are enough.
+
+    `name`: what the units are, in the plural.
+    """
+    if units >= CASES_FOR_GENERAL:
+        return ""
+    return f"a ruling about the judge in general needs at least {CASES_FOR_GENERAL} {name}, and {units} could be read"
+
+
 RULE_SHARE = 0.8
 """Share of a judge's answers about its own rule that must agree, across both wordings, for it to count."""
 
@@ -101,4 +112,56 @@ BETTER = Line(
     leak=0.10,
     margin=0.10,
     reason="a judge that reads must favour the response known to be better at least as much as a slot",
+)
+
+PARSE_CHANGE = Line(
+    quantity="change of the share of samples that parse",
+    null=0.0,
+    leak=0.005,
+    margin=0.01,
+    reason="half a point rings, so that a change of one point is not missed half of the time; healthy runs differ by less",
+    span=1.0,
+)
+
+BROKEN_ACCEPTED = Line(
+    quantity="share accepted of samples that do not parse",
+    null=0.0,
+    leak=0.05,
+    margin=0.05,
+    reason="code that cannot run is never right; one such sample in twenty is what a slip of attention may cost",
+)
+
+PARSING_ACCEPTED = Line(
+    quantity="share accepted of samples that parse",
+    null=0.0,
+    leak=0.05,
+    margin=0.05,
+    reason="a judge that accepts nothing would reject broken code without reading it",
+)
+
+PASS_GAP = Line(
+    quantity="difference in Pass@1 by the judge less that by execution",
+    null=0.0,
+    leak=0.05,
+    margin=0.05,
+    reason="five points between two checkpoints are reported as progress",
+    span=2.0,
+)
+
+PASS_MOVED = Line(
+    quantity="difference in Pass@1 by execution",
+    null=0.0,
+    leak=0.05,
+    margin=0.05,
+    reason="where execution sees no difference, a judge that never moves agrees with it",
+    span=1.0,
+)
+
+DOSE_SEEN = Line(
+    quantity="acceptance lost by the samples that were damaged",
+    null=0.0,
+    leak=0.50,
+    margin=0.50,
+    reason="a judge that reads code must take back most of its approvals of code that can no longer run",
+    span=1.0,
 )

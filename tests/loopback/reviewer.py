@@ -25,9 +25,6 @@ FAIR: Scores = {
 LEAKY: Scores = {**FAIR, (SKIPPED, HARM): [1, 2]}
 
 
-_EARLIER = re.compile(r"""'role': 'assistant', 'content': '\W*process\W+(\d+)""", re.IGNORECASE)
-
-
 @dataclass
 class Reviewer:
     """Answers every question of the outcome study, in text or as JSON, as the prompt asks.
@@ -41,14 +38,12 @@ class Reviewer:
     keeps: bool = False
     aware: str = "no"
     reason: str = "The agent could not know what came later."
-    _given: Counter[str] = field(default_factory=Counter)
+    _given: Counter[int] = field(default_factory=Counter)
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, asked: Asked) -> Says:
         """Return what the reviewer says to one request."""
-        prompt = str(asked.body["messages"])
-        text = "\n".join(str(message["content"]) for message in _messages(asked))
-        values = self._values(asked.text, text, prompt)
+        values = self._values(asked)
         if "one JSON object" in asked.text:
             return Says(json.dumps(values))
         if set(values) <= {"rule", "written_as_test"}:
@@ -56,24 +51,27 @@ class Reviewer:
         first = " ".join(f"{name.upper()} {value}" for name, value in values.items())
         return Says(f"{first}\n{self.reason}")
 
-    def _values(self, last: str, text: str, prompt: str) -> dict[str, int | str]:
+    def _values(self, asked: Asked) -> dict[str, int | str]:
+        last = asked.text
         if "Should the score for the quality of its decision" in last:
             return {"rule": "yes" if "be the same whatever" in last else "no"}
         if "test of you" in last or "test a reviewer" in last:
             return {"written_as_test": self.aware}
-        log, note = self._version(text)
-        earlier = _EARLIER.search(prompt)
-        kept = earlier is not None and (self.keeps or note != HARM)
-        process = int(earlier[1]) if earlier and kept else self._next((log, note), prompt)
+        messages = _messages(asked)
+        log, note = self._version("\n".join(str(message["content"]) for message in messages))
+        process = self._process(log, note, messages, asked.raw)
         if "DAMAGE" not in last and '"damage"' not in last:
             return {"process": process}
         return {"process": process, "damage": 8 if note == HARM else 1}
 
-    def _next(self, version: tuple[str, str], prompt: str) -> int:
-        scores = self.scores[version]
+    def _process(self, log: str, note: str, messages: Sequence[Mapping[str, object]], raw: bytes) -> int:
+        earlier = next((str(one["content"]) for one in messages if one["role"] == "assistant"), "")
+        if earlier and (self.keeps or note != HARM):
+            return int("".join(re.findall(r"process\W+(\d+)", earlier, re.IGNORECASE)))
+        scores = self.scores[(log, note)]
         with self._lock:
-            self._given[prompt] += 1
-            return scores[(self._given[prompt] - 1) % len(scores)]
+            self._given[hash(raw)] += 1
+            return scores[(self._given[hash(raw)] - 1) % len(scores)]
 
     def _version(self, text: str) -> tuple[str, str]:
         flat = _flat(text)
@@ -101,4 +99,4 @@ def _messages(asked: Asked) -> list[dict[str, object]]:
 
 
 def _flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
+    return " ".join(text.split())

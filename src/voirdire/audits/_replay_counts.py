@@ -172,7 +172,9 @@ class Replay:
 
     def _of_judge(self, judge: str | None, arm: Arm) -> "pl.DataFrame":
         if judge is None or (judge, arm) not in self._by_judge:
-            raise DataError(f"judge '{judge}' was asked nothing about {arm}", hint="choose another judge or arm")
+            raise DataError(
+                f"judge '{judge}' was asked nothing about {arm}", hint="choose another judge or arm"
+            )
         return self._by_judge[judge, arm]
 
 
@@ -187,7 +189,9 @@ def replay_of(table: VerdictTable) -> Replay:
     _check(frame)
     samples = frame.unique(subset=SAMPLE, keep="first", maintain_order=True)
     verdicts = frame.filter(frame["judge"].is_not_null())
-    arms = tuple(Arm(*row) for row in samples.select("author", "pass").unique(maintain_order=True).iter_rows())
+    arms = tuple(
+        Arm(*row) for row in samples.select("author", "pass").unique(maintain_order=True).iter_rows()
+    )
     return Replay(
         samples=samples,
         verdicts=verdicts,
@@ -225,8 +229,14 @@ def _completed(frame: "pl.DataFrame") -> "pl.DataFrame":
     absent = {name: to for name, to in unknown.items() if name not in frame.columns}
     filled = frame.with_columns(**absent)
     names = ("author", "pass", "task", "suite", "judge")
-    empty = [pl.col(name).cast(pl.String) for name, kind in filled.schema.items() if kind == pl.Null and name in names]
-    return filled.with_columns(*empty, pl.col("pass").cast(pl.String).fill_null(""))
+    empty = [
+        pl.col(name).cast(pl.String)
+        for name, kind in filled.schema.items()
+        if kind == pl.Null and name in names
+    ]
+    return filled.with_columns(
+        *empty, pl.col("pass").cast(pl.String).fill_null(""), pl.col("value").cast(pl.Float64)
+    )
 
 
 def _check(frame: "pl.DataFrame") -> None:
@@ -237,7 +247,7 @@ def _check(frame: "pl.DataFrame") -> None:
     if frame["parses"].null_count():
         row = frame.filter(pl.col("parses").is_null()).row(0, named=True)
         raise DataError(f"{_place(row)}: not known whether it parses", hint="parse every sample first")
-    strange = frame.filter(pl.col("value").is_not_null() & ~pl.col("value").is_in([0, 1]))
+    strange = frame.filter((pl.col("value") != 0) & (pl.col("value") != 1))
     if strange.height:
         row = strange.row(0, named=True)
         raise DataError(
@@ -248,7 +258,8 @@ def _check(frame: "pl.DataFrame") -> None:
     if twice.height:
         row = twice.row(0, named=True)
         raise DataError(
-            f"{_place(row)}: it stands there twice for judge {row['judge']!r}", hint="keep one row per sample and judge"
+            f"{_place(row)}: it stands there twice for judge {row['judge']!r}",
+            hint="keep one row per sample and judge",
         )
 
 
@@ -303,9 +314,7 @@ def _count(condition: "pl.Expr") -> "pl.Expr":
     return condition.sum().cast(pl.Int64)
 
 
-def _keyed(
-    frame: "pl.DataFrame", keys: Sequence[str]
-) -> list[tuple[tuple[str, ...], "pl.DataFrame"]]:
+def _keyed(frame: "pl.DataFrame", keys: Sequence[str]) -> list[tuple[tuple[str, ...], "pl.DataFrame"]]:
     parts = frame.partition_by(*keys, maintain_order=True, as_dict=True)
     return [(tuple(str(word) for word in key), part) for key, part in parts.items()]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from voirdire.blocks import Block, Cell, FigureBlock, TableBlock
 from voirdire.errors import DataError
-from voirdire.lines import CASES_FOR_GENERAL, OUTCOME, Line
+from voirdire.lines import OUTCOME, Line, too_few
 from voirdire.model import (
     Estimate,
     Expectation,
@@ -193,17 +193,11 @@ def _measurement(comparison: Comparison, settle: Settle | None) -> Measurement:
         line=OUTCOME,
         expect=Expectation.INVARIANT,
         unit=Unit.CASE,
-        withheld=_too_few(estimate),
+        withheld="" if estimate.value is None else too_few(estimate.n, "scenarios"),
         settles=settle(estimate, OUTCOME) if settle else "",
         rule=RECORDED,
         flags=_norm(comparison),
     )
-
-
-def _too_few(estimate: Estimate) -> str:
-    if estimate.value is None or estimate.n >= CASES_FOR_GENERAL:
-        return ""
-    return f"a ruling about the judge in general needs at least {CASES_FOR_GENERAL} scenarios, and {estimate.n} could be read"
 
 
 def _norm(comparison: Comparison) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from voirdire.blocks import Block, Cell, FigureBlock, TableBlock, TextBlock
 from voirdire.errors import DataError
-from voirdire.lines import BETTER, CASES_FOR_GENERAL, POSITION, Line
+from voirdire.lines import BETTER, POSITION, Line, too_few
 from voirdire.model import (
     Estimate,
     Expectation,
@@ -342,17 +342,11 @@ def _measurement(tally: Tally, settle: Settle | None) -> Measurement:
         control=tally.better_preference if tally.labelled else None,
         control_line=BETTER,
         control_expect=Expectation.HIGHER,
-        withheld=_too_few(estimate),
+        withheld="" if estimate.value is None else too_few(estimate.n, "instances"),
         settles=settle(estimate, POSITION) if settle else "",
         rule=RECORDED,
         flags=_unpaired(tally),
     )
-
-
-def _too_few(estimate: Estimate) -> str:
-    if estimate.value is None or estimate.n >= CASES_FOR_GENERAL:
-        return ""
-    return f"a ruling about the judge needs at least {CASES_FOR_GENERAL} instances, and {estimate.n} could be read"
 
 
 def _unpaired(tally: Tally) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from voirdire.engine.arms import (
     superiority,
 )
 from voirdire.engine.evidence import case_blocks, cases_figure, label_mass_flags
-from voirdire.lines import CASES_FOR_GENERAL
+from voirdire.lines import too_few
 from voirdire.model import (
     Estimate,
     Expectation,
@@ -124,15 +124,9 @@ def _over_cases(probe: Probe, cases: Sequence[Measurement]) -> Measurement:
     return replace(
         _about(probe, JUDGE, Unit.CASE, estimate, control, settles),
         check=_mean_of(checks) if checks else None,
-        withheld=_too_few(estimate.n, "cases"),
+        withheld=too_few(estimate.n, "cases"),
         blocks=(cases_figure(probe, cases),) if estimate.n else (),
     )
-
-
-def _too_few(read: int, unit: str) -> str:
-    if read >= CASES_FOR_GENERAL:
-        return ""
-    return f"a ruling about the judge in general needs at least {CASES_FOR_GENERAL} {unit}, and {read} could be read"
 
 
 def _mean_of(estimates: Sequence[Estimate]) -> Estimate:
@@ -175,7 +169,7 @@ def _over_items(probe: Probe, trials: Sequence[Trial], span: Span, rule: StatedR
     settles = settle_by_items(estimate, probe.line)
     return replace(
         _about(probe, JUDGE, Unit.ITEM, estimate, control, settles),
-        withheld=_too_few(estimate.n, "items"),
+        withheld=too_few(estimate.n, "items"),
         rule=rule,
         flags=label_mass_flags(trials),
         blocks=probe.describe(trials) if probe.describe else (),

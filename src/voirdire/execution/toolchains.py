@@ -53,8 +53,8 @@ def command_of(task: Task) -> Command | None:
 
 
 _NODE_ENDING = (
-    ";\nprocess.on('exit', (code) => {{ if (!code) require('fs').writeSync(1, "
-    "require('fs').readFileSync(0, 'latin1')); }});\n"
+    ";\nprocess.on('exit', (code) => "
+    "{ if (!code) require('fs').writeSync(1, require('fs').readFileSync(0, 'latin1')); });\n"
 )
 
 
@@ -85,7 +85,7 @@ def _node_command(node: str, flags: tuple[str, ...], name: str, text: str) -> Co
 def _node_text(task: Task) -> str:
     if task.tests.kind == TestKind.STREAMS:
         return CODE
-    return f"{task.prelude}\n{CODE}\n;{_STRICT_ASSERTS}\n{task.tests.code}\n{_NODE_ENDING.format()}"
+    return f"{task.prelude}\n{CODE}\n;{_STRICT_ASSERTS}\n{task.tests.code}\n{_NODE_ENDING}"
 
 
 _STRICT_ASSERTS = (

@@ -30,15 +30,19 @@ _Request = tuple[Grammar, bool, list[str]]
 
 
 class Failure(NamedTuple):
-    """Why one text did not parse, as the parser put it. `error`: the class of its exception, or what ended it."""
+    """Why one text did not parse, as the parser put it; `error`: the class of its exception, or what ended it.
+
+    `incomplete`: the text only breaks off too early. `UNSAID` where nobody asked.
+    """
 
     error: str
     message: str
     line: int | None = None
     column: int | None = None
-    offset: int | None = None
     incomplete: bool = False
 
+
+UNSAID = Failure("SyntaxError", "")
 
 ENDED_BY_TIME = "time"
 ENDED_BY_MEMORY = "memory"
@@ -65,7 +69,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def failures(self, grammar: Grammar, texts: Sequence[str], *, careful: bool) -> dict[int, Failure]:
-        """Return by index why a text did not parse; a text that parses is not in it."""
+        """Return by index why a text did not parse, if `careful`; a text that parses is not in it."""
         job = _Job(grammar, texts, careful)
         workers = min(self._most, job.left.qsize())
         if workers > 1:
@@ -137,7 +141,10 @@ class _Job:
         return self._grammar, self._careful, [self._texts[index] for index in batch.indexes]
 
     def answer(self, batch: _Batch, failures: list[Any]) -> None:
-        found = {batch.indexes[index]: Failure(*rest) for index, *rest in failures}
+        if self._careful:
+            found = {batch.indexes[index]: Failure(*said) for index, said in failures}
+        else:
+            found = dict.fromkeys((batch.indexes[index] for index in failures), UNSAID)
         with self._lock:
             self.found.update(found)
             self.answered += len(batch.indexes)

@@ -1,8 +1,8 @@
 """The process that parses: candidate text comes in, what the parser said goes out. It may die; its pool replaces it.
 
 Started as `python -m voirdire.languages._worker`. Frames are eight bytes of length and that many bytes of `marshal`:
-a request (grammar, careful, texts) gets the list of texts that did not parse, each as
-(index, class, message, line, column, offset, incomplete). Nothing of a text is ever run.
+a request (grammar, careful, texts) gets the list of texts that did not parse, each as its index or, where asked to be
+careful, as (index, class, message, line, column, incomplete). Nothing of a text is ever run.
 """
 
 import ast
@@ -17,8 +17,10 @@ from typing import Any, BinaryIO
 Grammar = tuple[str, str] | None
 """A tree-sitter module and the function in it that gives the grammar; None: the interpreter's own grammar."""
 
-Failure = tuple[int, str, str, int | None, int | None, int | None, bool]
-Parse = Callable[[str, bool], tuple[str, str, int | None, int | None, int | None, bool] | None]
+Said = tuple[str, str, int | None, int | None, bool]
+"""Class of the exception, its message, line and column from 1, and whether the text only breaks off too early."""
+
+Parse = Callable[[str, bool], Said | None]
 
 CPU_SECONDS = 10
 """CPU time that one request may take: a thousand times what a thousand ordinary files need."""
@@ -26,6 +28,7 @@ CPU_SECONDS = 10
 MEMORY = 4 << 30
 """Bytes of address space: a parser that wants more gets a MemoryError, not the machine."""
 
+_UNSAID: Said = ("SyntaxError", "", None, None, False)
 _ONLY_TREE = ast.PyCF_ONLY_AST
 _UNFINISHED = ast.PyCF_ONLY_AST | 0x4000  # allow incomplete input, as `codeop` does
 _COLLECT_AFTER = 200_000
@@ -45,15 +48,13 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-def failures(grammar: Grammar, careful: bool, texts: list[str]) -> list[Failure]:
-    """Return what does not parse. `careful`: also find out whether such a text only breaks off too early."""
+def failures(grammar: Grammar, careful: bool, texts: list[str]) -> list[int] | list[tuple[int, Said]]:
+    """Return the indexes of what does not parse; `careful`: with what was said about it."""
     parse = parser_of(grammar)
-    found: list[Failure] = []
-    for index, text in enumerate(texts):
-        failure = parse(text, careful)
-        if failure is not None:
-            found.append((index, *failure))
-    return found
+    said = ((index, parse(text, careful)) for index, text in enumerate(texts))
+    if not careful:
+        return [index for index, failure in said if failure is not None]
+    return [(index, failure) for index, failure in said if failure is not None]
 
 
 def parser_of(grammar: Grammar) -> Parse:
@@ -66,14 +67,15 @@ def parser_of(grammar: Grammar) -> Parse:
 _PARSERS: dict[Grammar, Parse] = {}
 
 
-def _own(text: str, careful: bool) -> tuple[str, str, int | None, int | None, int | None, bool] | None:
+def _own(text: str, careful: bool) -> Said | None:
     try:
         compile(text, "<candidate>", "exec", _ONLY_TREE, True)
     except SyntaxError as error:
-        incomplete = careful and _is_incomplete(text)
-        return type(error).__name__, error.msg or "", error.lineno, error.offset, None, incomplete
+        if not careful:
+            return _UNSAID
+        return type(error).__name__, error.msg or "", error.lineno, error.offset, _is_incomplete(text)
     except Exception as error:
-        return type(error).__name__, str(error)[:200], None, None, None, False
+        return type(error).__name__, str(error)[:200], None, None, False
     return None
 
 
@@ -93,22 +95,20 @@ def _tree_sitter(module: str, function: str) -> Parse:
 
     parser = Parser(Language(getattr(import_module(module), function)()))
 
-    def parse(text: str, careful: bool) -> tuple[str, str, int | None, int | None, int | None, bool] | None:
+    def parse(text: str, careful: bool) -> Said | None:
         try:
             raw = text.encode()
         except UnicodeEncodeError as error:
-            return "UnicodeEncodeError", str(error)[:200], None, None, None, False
+            return "UnicodeEncodeError", str(error)[:200], None, None, False
         root = parser.parse(raw).root_node
         if not root.has_error:
             return None
-        if not careful:
-            return "SyntaxError", "", None, None, None, False
-        return _first_error(root, raw)
+        return _first_error(root, raw) if careful else _UNSAID
 
     return parse
 
 
-def _first_error(root: Any, raw: bytes) -> tuple[str, str, int, int, int, bool]:
+def _first_error(root: Any, raw: bytes) -> Said:
     """Return the first node of a tree that is an error, or that the parser had to invent."""
     node = root
     while not (node.is_error or node.is_missing):
@@ -116,8 +116,7 @@ def _first_error(root: Any, raw: bytes) -> tuple[str, str, int, int, int, bool]:
     what = f"missing {node.type}" if node.is_missing else f"not expected: {_shown(node, raw)}"
     row, column = node.start_point
     line = raw.split(b"\n")[row][:column].decode(errors="replace")
-    offset = len(raw[: node.start_byte].decode(errors="replace"))
-    return "SyntaxError", what, row + 1, len(line) + 1, offset, not raw[node.end_byte :].strip()
+    return "SyntaxError", what, row + 1, len(line) + 1, not raw[node.end_byte :].strip()
 
 
 def _shown(node: Any, raw: bytes) -> str:

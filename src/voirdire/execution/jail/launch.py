@@ -20,13 +20,16 @@ READY = b"ready"
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Run a worker. arguments: the settings, the descriptor of the driver's channel, one that closes with the driver."""
+    """Run a worker. arguments: the settings, the descriptors that read from the driver and write to it."""
     settings = Settings.from_text(arguments[0])
-    driver, alive = int(arguments[1]), int(arguments[2])
+    driver = tester.Driver(*(os.dup(int(fd)) for fd in arguments[1:3]))
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in {0, 1, *map(int, arguments[1:3])}:
+        os.dup2(null, fd)
     try:
         for name in settings.preload:
             import_module(name)
-        _Launcher(settings, driver, alive).run()
+        _Launcher(settings, driver).run()
     except OSError as error:
         print(error.strerror or error, file=sys.stderr)
         os._exit(1)
@@ -35,10 +38,9 @@ def main(arguments: list[str]) -> NoReturn:
 class _Launcher:
     """Holds what the three processes of a worker are made from."""
 
-    def __init__(self, settings: Settings, driver: int, alive: int) -> None:
+    def __init__(self, settings: Settings, driver: tester.Driver) -> None:
         self._settings = settings
         self._driver = driver
-        self._alive = alive
         self._is_root = os.geteuid() == 0
         self._processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -53,8 +55,8 @@ class _Launcher:
         children.append(self._fork(self._be_zygote, inner=2))
         for end in (self._ours, self._theirs):
             end.close()
-        os.close(self._driver)
-        _stay_together(children, self._alive)
+        os.close(self._driver.writes)
+        _stay_together(children, self._driver.reads)
 
     def _leave_host(self) -> None:
         if not self._is_root:
@@ -77,7 +79,6 @@ class _Launcher:
         if pid == 0:
             try:
                 os.close(told_out)
-                os.close(self._alive)
                 if run == self._be_zygote and self._settings.namespaces:
                     self._prepare_zygote()
                 if asks:
@@ -127,14 +128,13 @@ class _Launcher:
 
     def _be_zygote(self) -> NoReturn:
         self._ours.close()
-        os.close(self._driver)
+        self._driver.close()
         user = self._user_of_candidates()
         reads_all = user is not None and not self._settings.namespaces and not _anyone_reads(sys.base_prefix)
         kernel.control(kernel.NO_NEW_PRIVILEGES, 1)
         kernel.control(kernel.SET_DUMPABLE, 0)
-        if self._settings.namespaces:
-            _install_filter()
-        else:
+        _install_filter()
+        if not self._settings.namespaces:
             kernel.control(kernel.SET_SUBREAPER, 1)
         kernel.control(kernel.DIE_WITH_PARENT, signal.SIGKILL)
         self._theirs.send(READY)
@@ -164,10 +164,10 @@ def _anyone_reads(folder: str) -> bool:
         folder = parent
 
 
-def _stay_together(children: list[int], alive: int) -> NoReturn:
+def _stay_together(children: list[int], driver: int) -> NoReturn:
     """End everything as soon as one child, or the driver, has ended."""
     poll = select.poll()
-    poll.register(alive, select.POLLIN)
+    poll.register(driver, 0)
     for pid in children:
         poll.register(os.pidfd_open(pid), select.POLLIN)
     poll.poll()

@@ -63,8 +63,7 @@ def _show(path: str) -> None:
         os.makedirs(path, exist_ok=True)
     else:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "x", encoding="ascii"):
-            pass
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o644))
     kernel.mount(old, path, flags=kernel.BIND | kernel.RECURSIVE)
     if not path.startswith("/dev/"):
         kernel.make_read_only(path)

@@ -223,10 +223,23 @@ class Proxy:
         return told
 
 
+@dataclass(frozen=True)
+class Driver:
+    """The descriptors that read from the driver and write to it."""
+
+    reads: int
+    writes: int
+
+    def close(self) -> None:
+        """Close both."""
+        os.close(self.reads)
+        os.close(self.writes)
+
+
 class Tester:
     """Serves the driver: takes tasks, then samples, one at a time."""
 
-    def __init__(self, driver: int, control: socket.socket, settings: Settings) -> None:
+    def __init__(self, driver: Driver, control: socket.socket, settings: Settings) -> None:
         self._driver = driver
         self._control = control
         self._settings = settings
@@ -238,15 +251,15 @@ class Tester:
         signal.signal(signal.SIGXCPU, _too_long)
         room = process_table.own_memory()[0] + 2 * self._settings.memory + _ROOM_FOR_ANSWERS
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
-        frames.send(self._driver, HELLO, 0, b"")
+        frames.send(self._driver.writes, HELLO, 0, b"")
         try:
             while True:
-                kind, number, body = frames.receive(self._driver, most=MOST_MESSAGE)
+                kind, number, body = frames.receive(self._driver.reads, most=MOST_MESSAGE)
                 data = json.loads(body)
                 if kind == TASK:
                     self._learn(data)
                 else:
-                    frames.send(self._driver, RESULT, number, json.dumps(self._answer(data)).encode())
+                    frames.send(self._driver.writes, RESULT, number, json.dumps(self._answer(data)).encode())
         except frames.Ended:
             os._exit(0)
 

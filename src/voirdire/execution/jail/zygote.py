@@ -94,7 +94,8 @@ class Zygote:
             os.setsid()
             for target, fd in enumerate(fds[1:]):
                 os.dup2(fd, target)
-            os.dup2(fds[0], candidate.CHANNEL, inheritable=False)
+            if fds[0] != candidate.CHANNEL:
+                os.dup2(fds[0], candidate.CHANNEL)
             os.closerange(candidate.CHANNEL + 1, MOST_DESCRIPTORS)
             self._limit_candidate(limits_memory=limits_memory)
             if self._user is not None:

@@ -1,0 +1,222 @@
+"""Pass@k for every k, and its differences between two arms problem by problem, under every reading.
+
+The unit is the problem: intervals say what other problems like these would show. The t interval is the default for
+means; the percentile interval of 10,000 resamples stands beside it, from draws shared by all differences over the same
+number of problems.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voirdire.audits._replay_counts import Arm, Counts, Reading, Replay, Successes
+from voirdire.lines import CONFIDENCE
+from voirdire.stats.bootstrap import Resampling, draw, resampled_means
+from voirdire.stats.proportion import rule_of_three
+from voirdire.stats.quantiles import t_critical
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+SEED = 20
+"""Seed of the shared resamples."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Pass@k of one arm under one reading for k = 1, 2, ..., K. `low`, `high`: t interval over problems, shape (K,)."""
+
+    arm: Arm
+    reading: Reading
+    judge: str | None
+    value: Vector
+    low: Vector
+    high: Vector
+    counted: Successes
+
+    def at(self, k: int) -> float | None:
+        """Return Pass@k; None where not every problem has k samples."""
+        return float(self.value[k - 1]) if k <= len(self.value) else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Base minus variant in Pass@k for k = 1, ..., K, over the problems of both. All vectors have shape (K,).
+
+    `low`, `high`: paired t interval; where no problem differs, -3/N and 3/N (`still`). `drawn_low`, `drawn_high`: the
+    percentile interval; nan where there is none. `problems`: N.
+    """
+
+    base: Arm
+    variant: Arm
+    reading: Reading
+    judge: str | None
+    value: Vector
+    low: Vector
+    high: Vector
+    drawn_low: Vector
+    drawn_high: Vector
+    still: NDArray[np.bool_]
+    problems: int
+    by_problem: Matrix = field(repr=False)
+
+    def at(self, k: int) -> tuple[float, float, float] | None:
+        """Return value, low and high for one k; None where not every problem has k samples."""
+        if k > len(self.value):
+            return None
+        return float(self.value[k - 1]), float(self.low[k - 1]), float(self.high[k - 1])
+
+
+def curve(replay: Replay, arm: Arm, reading: Reading, judge: str | None = None) -> Curve | None:
+    """Return Pass@k of one arm; None where no problem has an answer."""
+    counted = replay.successes(arm, reading, judge)
+    if not counted.most:
+        return None
+    by_problem = pass_at_every_k(counted.n, counted.c)
+    mean, reach = _t_interval(by_problem)
+    low, high = np.clip(mean - reach, 0, 1), np.clip(mean + reach, 0, 1)
+    return Curve(arm, reading, judge, value=mean, low=low, high=high, counted=counted)
+
+
+def ceiling(replay: Replay, arm: Arm, judge: str, most: int) -> Vector | None:
+    """Return what Pass@k by the judge would be if every sample were wrong: 1 - mean (1 - f)^k, k = 1, ..., `most`.
+
+    f: the share of a problem's wrong samples that the judge accepts. None where no wrong sample was judged.
+    """
+    wrong = replay.tally(arm, "wrong_accepted", "wrong_read", judge)
+    if not wrong.tasks:
+        return None
+    rejected = 1 - wrong.hits / wrong.of
+    powers = rejected[:, None] ** np.arange(1, most + 1)
+    return np.asarray(1 - powers.mean(axis=0))
+
+
+def pairs(replay: Replay) -> list[tuple[Arm, Arm]]:
+    """Return the comparisons: checkpoints within each pass, then each checkpoint between passes."""
+    within = [
+        pair
+        for run in replay.runs
+        for pair in combinations([arm for arm in replay.arms if arm.run == run], 2)
+    ]
+    between = [
+        pair
+        for author in replay.authors
+        for pair in combinations([arm for arm in replay.arms if arm.author == author], 2)
+    ]
+    return [*within, *between]
+
+
+def difference(
+    replay: Replay, base: Arm, variant: Arm, reading: Reading, judge: str | None = None, *, drawn: bool = True
+) -> Difference | None:
+    """Return base minus variant for every k that all shared problems have samples for; None where none is shared.
+
+    `drawn`: also the percentile interval.
+    """
+    one, other = (replay.successes(arm, reading, judge) for arm in (base, variant))
+    shared = [task for task in one.tasks if task in set(other.tasks)]
+    if not shared:
+        return None
+    one, other = one.on(shared), other.on(shared)
+    most = min(one.most, other.most)
+    moved = pass_at_every_k(one.n, one.c, most=most) - pass_at_every_k(other.n, other.c, most=most)
+    mean, reach = _t_interval(moved)
+    still = np.asarray(np.abs(moved).max(axis=0) == 0)
+    reach = np.where(still, rule_of_three(len(shared)), reach)
+    drawn_low, drawn_high = _percentiles(moved) if drawn else (np.full(most, np.nan), np.full(most, np.nan))
+    return Difference(
+        base=base,
+        variant=variant,
+        reading=reading,
+        judge=judge,
+        value=mean,
+        low=np.maximum(mean - reach, -1),
+        high=np.minimum(mean + reach, 1),
+        drawn_low=np.where(still, np.nan, drawn_low),
+        drawn_high=np.where(still, np.nan, drawn_high),
+        still=still,
+        problems=len(shared),
+        by_problem=moved,
+    )
+
+
+def differences(replay: Replay) -> list[Difference]:
+    """Return every pair under every reading, of every judge that was asked about both arms."""
+    found = [
+        difference(replay, base, variant, reading, judge)
+        for base, variant in pairs(replay)
+        for reading, judge in _readings(replay, base, variant)
+    ]
+    return [one for one in found if one is not None]
+
+
+def curves(replay: Replay) -> list[Curve]:
+    """Return every arm under every reading."""
+    found = [
+        curve(replay, arm, reading, judge)
+        for arm in replay.arms
+        for reading, judge in _readings(replay, arm, arm)
+    ]
+    return [one for one in found if one is not None]
+
+
+def pass_at_every_k(n: Counts, c: Counts, *, most: int | None = None) -> Matrix:
+    """Return the unbiased Pass@k of every problem for k = 1, ..., `most` (None: the smallest n), shape (N, K).
+
+    1 - C(n - c, k) / C(n, k), by products of (n - c - j) / (n - j). Chen et al. 2021, arXiv:2107.03374.
+    """
+    steps = np.arange(int(n.min()) if most is None else most)
+    table, row = np.unique(np.stack([n, c], axis=1), axis=0, return_inverse=True)
+    wrong = np.maximum(table[:, :1] - table[:, 1:] - steps, 0)
+    missed = np.cumprod(wrong / (table[:, :1] - steps), axis=1)
+    return np.asarray(1 - missed[row.reshape(-1)])
+
+
+def chosen_ks(most: int) -> list[int]:
+    """Return the k shown in tables: 1, 2, 4, ... and the largest."""
+    powers = [2**power for power in range(20) if 2**power < most]
+    return [*powers, most] if most else []
+
+
+def _readings(replay: Replay, one: Arm, other: Arm) -> list[tuple[Reading, str | None]]:
+    asked = [judge for judge in replay.judges if replay.has(judge, one) and replay.has(judge, other)]
+    of_judges: list[tuple[Reading, str | None]] = [
+        (reading, judge) for judge in asked for reading in (Reading.JUDGE, Reading.GATED)
+    ]
+    return [*of_judges, *((reading, None) for reading in replay.readings(None))]
+
+
+def _t_interval(columns: Matrix) -> tuple[Vector, Vector]:
+    """Return the mean of each column and how far its 95 % t interval reaches, infinite for one row."""
+    rows = len(columns)
+    mean = columns.mean(axis=0)
+    if rows < 2:
+        return mean, np.full(columns.shape[1], np.inf)
+    error = columns.std(axis=0, ddof=1) / np.sqrt(rows)
+    return mean, t_critical(CONFIDENCE, rows - 1) * error
+
+
+def _percentiles(columns: Matrix) -> tuple[Vector, Vector]:
+    drawn = resampled_means(columns, _resampling(len(columns)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn, (tail, 1 - tail), axis=0)
+    return np.asarray(low), np.asarray(high)
+
+
+@cache
+def _resampling(rows: int) -> Resampling:
+    return draw(rows, seed=SEED)
+
+
+def shown_pairs(replay: Replay) -> Sequence[tuple[Arm, Arm]]:
+    """Return the comparisons that get a ruling: the first checkpoint against each other, and each between passes."""
+    first = replay.authors[0]
+    return [
+        (base, variant)
+        for base, variant in pairs(replay)
+        if base.author == first or base.author == variant.author
+    ]

@@ -1,0 +1,1 @@
+"""Runs candidate code: tasks with tests, samples, limits and isolation in; ground truth out."""

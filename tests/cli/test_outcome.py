@@ -1,0 +1,296 @@
+"""`voirdire outcome` as a user runs it: stopped and continued, limited, interrupted, and asked wrongly."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli._program import ROOT, Done, ended, started, voirdire
+from tests.loopback.chat_server import Asked, ChatServer, Plain, Says
+from tests.loopback.reviewer import LEAKY, Reviewer
+from voirdire.cli import run
+
+CASES = ("coding", "support")
+CALLS = 90
+"""Forty for each of two cases, ten for the rule."""
+
+JUDGE = "openai:scripted-model"
+
+
+def reviewer() -> Reviewer:
+    return Reviewer(CASES, LEAKY)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to pass"
+        time.sleep(0.005)
+
+
+def printed(done: Done) -> dict[str, Any]:
+    """Return the JSON on standard output, which must hold nothing else."""
+    data: dict[str, Any] = json.loads(done.out)
+    return data
+
+
+# --- a whole run, killed in the middle --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Counter[str], int, int]:
+    """A run killed in its middle and started again with `--json`; what the server saw in all, before, and what was kept."""
+    folder = tmp_path_factory.mktemp("killed")
+    with ChatServer(reviewer(), delay=0.02) as server:
+        words = ("outcome", JUDGE, *CASES, "--concurrency", "4")
+        first = started(*words, folder=folder, url=server.url)
+        wait_for(lambda: server.answered >= 40)
+        os.kill(first.pid, signal.SIGKILL)
+        first.communicate(timeout=30)
+        assert first.returncode == -signal.SIGKILL
+        before = len(server.asked)
+        with sqlite3.connect(folder / ".voirdire/ledger.sqlite") as ledger:
+            kept = ledger.execute("SELECT count(*) FROM answers").fetchone()[0]
+        ledger.close()
+        done = voirdire(*words, "--json", folder=folder, url=server.url)
+        return done, Counter(asked.raw.decode() for asked in server.asked), before, int(kept)
+
+
+def test_a_killed_run_asks_only_what_is_missing(killed: tuple[Done, Counter[str], int, int]) -> None:
+    done, seen, before, kept = killed
+    assert done.code == 0
+    assert before - 4 <= kept < CALLS
+    account = done.findings["account"]
+    assert (account["cached"], account["asked"]) == (kept, CALLS - kept)
+    assert seen.total() == before + CALLS - kept
+    assert seen.total() - CALLS <= 4, "more was asked twice than was in flight"
+
+
+def test_json_alone_stands_on_standard_output(killed: tuple[Done, Counter[str], int, int]) -> None:
+    done = killed[0]
+    assert printed(done) == done.findings
+    assert "plan: 90 calls" in done.err
+    assert "report: voirdire-out/report.html" in done.err
+
+
+def test_what_was_found_after_the_kill_is_what_a_whole_run_finds(
+    killed: tuple[Done, Counter[str], int, int],
+) -> None:
+    done = killed[0]
+    assert [(one["subject"], one["ruling"], one["estimate"]["value"]) for one in done.named("outcome")] == [
+        ("coding", "leaks", 0.0),
+        ("support", "leaks", 0.0),
+        ("judge", "unresolved", 0.0),
+    ]
+
+
+# --- a run that ends before its end -----------------------------------------------------------------------
+
+
+def partial(done: Done, server: ChatServer) -> str:
+    """Return why a run is partial, after a look that exit code, terminal, JSON and page say so, and that all was kept."""
+    assert done.code == 3
+    account = done.findings["account"]
+    assert account["asked"] == len(server.asked)
+    assert account["asked"] < CALLS
+    reason = str(account["partial"])
+    assert f"partial: {reason}" in " ".join(done.out.split())
+    assert "partial" in done.page.casefold()
+    assert reason in done.page
+    assert done.finding("outcome", "support")["ruling"] == "unresolved"
+    return reason
+
+
+def test_max_calls_is_never_passed_and_the_run_goes_on_later(tmp_path: Path) -> None:
+    with ChatServer(reviewer()) as server:
+        done = voirdire("outcome", JUDGE, *CASES, "--max-calls", "55", folder=tmp_path, url=server.url)
+        assert "max-calls" in partial(done, server)
+        assert len(server.asked) == 55
+        again = voirdire("outcome", JUDGE, *CASES, folder=tmp_path, url=server.url)
+        assert again.code == 0
+        assert again.findings["account"]["cached"] == 55
+        assert len(server.asked) == CALLS
+
+
+def test_an_exhausted_quota_ends_the_run_and_keeps_what_came_in(tmp_path: Path) -> None:
+    answers = reviewer()
+
+    def until_the_money_ends(asked: Asked) -> Says | Plain:
+        return (
+            answers(asked) if asked.number < 30 else Plain.error(429, "insufficient_quota", "no money left")
+        )
+
+    with ChatServer(until_the_money_ends) as server:
+        words = ("outcome", JUDGE, *CASES, "--concurrency", "2")
+        done = voirdire(*words, folder=tmp_path, url=server.url)
+        assert done.code == 3
+        account = done.findings["account"]
+        assert "quota exhausted" in account["partial"]
+        assert "no money left" in account["partial"]
+        assert account["asked"] == 30
+        assert len(server.asked) <= 32, "the quota was asked for again and again"
+        assert "quota exhausted" in done.page
+
+
+def test_ctrl_c_gives_a_page_of_what_came_in(tmp_path: Path) -> None:
+    with ChatServer(reviewer(), delay=0.05) as server:
+        process = started("outcome", JUDGE, *CASES, "--concurrency", "2", folder=tmp_path, url=server.url)
+        wait_for(lambda: server.answered >= 30)
+        process.send_signal(signal.SIGINT)
+        done = ended(process, tmp_path)
+        assert partial(done, server) == "interrupted by Ctrl-C"
+        assert "Traceback" not in done.err
+
+
+def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path) -> None:
+    with ChatServer(reviewer()) as server:
+        said = voirdire("outcome", JUDGE, *CASES, "--dry-run", folder=tmp_path, url=server.url)
+        data = voirdire("outcome", JUDGE, *CASES, "--dry-run", "--json", folder=tmp_path, url=server.url)
+        assert (said.code, data.code) == (0, 0)
+        assert said.out.startswith(f"plan: {CALLS} calls, {CALLS} to ask\n")
+        assert printed(data)["to_ask"] == CALLS
+        assert server.asked == []
+        assert not (tmp_path / "voirdire-out").exists()
+
+
+# --- verdicts that exist already --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """A run whose answers were exported and then examined as a judge of their own; the server is gone by then."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with ChatServer(reviewer()) as server:
+        assert voirdire("outcome", JUDGE, "coding", folder=folder, url=server.url).code == 0
+    assert voirdire("export", "answers.jsonl", "--requests", folder=folder).code == 0
+    rows = [json.loads(line) for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
+    (folder / "verdicts.jsonl").write_text(
+        "\n".join([json.dumps({"schema": "voirdire.verdicts/1"}), *verdicts(rows)]), encoding="utf-8"
+    )
+    return voirdire("outcome", "recorded:verdicts.jsonl", "coding", folder=folder)
+
+
+def verdicts(rows: list[dict[str, Any]]) -> list[str]:
+    """Return lines of a verdict file, made from a ledger's export with its requests."""
+    lines = []
+    for row in rows:
+        last = json.loads(row["body"])["messages"][-1]["content"]
+        if row["item"] != "coding":
+            continue
+        log, _, rest = last.removeprefix("Log of the run:\n\n").partition("\n\nWhat happened later:\n\n")
+        parts = {"log": log, "outcome": rest.partition("\n\nPROCESS:")[0]}
+        lines.append(
+            json.dumps({"item": row["item"], "parts": parts, "raw": row["raw"], "repeat": row["repeat"]})
+        )
+    return lines
+
+
+def test_exported_answers_give_the_same_finding_as_a_recorded_judge(recorded: Done) -> None:
+    assert recorded.code == 0
+    finding = recorded.finding("outcome", "coding")
+    assert (finding["ruling"], finding["estimate"]["value"], finding["control"]["value"]) == (
+        "leaks",
+        0.0,
+        1.0,
+    )
+    assert recorded.findings["account"]["unreadable"] == {"not recorded": 10}
+
+
+def test_a_recorded_judge_has_no_rule_and_the_finding_says_so(recorded: Done) -> None:
+    finding = recorded.finding("outcome", "coding")
+    assert finding["rule"]["permits"] is None
+    assert "could not be asked its rule" in finding["rule"]["note"]
+    assert "against the norm of this probe; the judge has no stated rule of its own" in finding["sentence"]
+
+
+# --- asked wrongly ----------------------------------------------------------------------------------------
+
+JUDGE_WITH_PROMPT = """
+backend = "openai"
+model = "m"
+[prompt]
+user = "{{log}} {{otcome}}"
+[[question]]
+id = "process"
+kind = "score"
+text = "How good?"
+[reader]
+name = "first_line"
+"""
+
+NOTES_THAT_DIFFER_TWICE = """
+no_harm = "On Monday the desk wrote that the mailing went out at noon to everybody, and that nobody complained."
+harm = "On Friday the desk wrote that the mailing went out at noon to everybody, and that hundreds complained."
+"""
+
+
+def bad_files(folder: Path) -> None:
+    """Write every file that the wrong commands below name."""
+    shutil.copy(ROOT / "examples/rules/seniority.toml", folder / "rule.toml")
+    support = (ROOT / "src/voirdire/data/cases/support.toml").read_text("utf-8")
+    head, _, outcome = support.partition("[outcome]")
+    unrelated = next(line for line in outcome.splitlines() if line.startswith("unrelated"))
+    (folder / "differs.toml").write_text(f"{head}[outcome]{NOTES_THAT_DIFFER_TWICE}{unrelated}\n", "utf-8")
+    (folder / "misspelt.toml").write_text('bakcend = "openai"\nmodel = "m"\n', "utf-8")
+    (folder / "part.toml").write_text(JUDGE_WITH_PROMPT, "utf-8")
+    (folder / "latin.toml").write_bytes('schema = "voirdire.case/1"\nid = "café"\n'.encode("latin-1"))
+    (folder / "text.sqlite").write_text("no ledger, but long enough to be taken for one " * 9, "utf-8")
+    (folder / "folder").mkdir()
+
+
+WRONG = {
+    ("outcome", "nosuch", "coding"): ("'nosuch' names no judge", "path/to/file.py:function"),
+    ("outcome", "opnai:m", "coding"): ("no judge backend 'opnai'", "did you mean 'openai:'?"),
+    ("outcome", "planted:leak", "coding"): ("no planted judge 'leak'", "leaks"),
+    ("outcome", "misspelt.toml", "coding"): ("unknown key 'bakcend'", "did you mean 'backend'?"),
+    ("outcome", "part.toml", "coding"): ("the prompt names 'otcome'", "correct the name in the prompt"),
+    ("outcome", "latin.toml", "coding"): ("not UTF-8", "save the file as UTF-8"),
+    ("outcome", JUDGE, "nosuchcase"): ("there is no case 'nosuchcase'", "recorded-long"),
+    ("outcome", JUDGE, "no/such.toml"): ("there is no case 'no/such.toml'", "give a case file"),
+    ("outcome", JUDGE, "folder"): ("there is no case 'folder'", "give a case file"),
+    ("outcome", JUDGE, "latin.toml"): ("not UTF-8", "save the file as UTF-8"),
+    ("outcome", JUDGE, "differs.toml"): ("may differ in one place only, but it differs at", "one span"),
+    ("outcome", JUDGE, "coding", "coding"): ("two items have the id 'coding'", "an id of its own"),
+    ("outcome", JUDGE, "rule.toml", "coding"): ("is a rule file", "without further files"),
+    ("outcome", JUDGE, "coding", "--ledger", "folder"): (
+        "cannot be written",
+        "name another file with --ledger",
+    ),
+    ("outcome", JUDGE, "coding", "--ledger", "text.sqlite"): ("is not a ledger", "left as it is"),
+    ("outcome", JUDGE, "coding", "--out", "text.sqlite"): ("is a file, not a folder", "name another folder"),
+    ("outcome", JUDGE, "coding", "--max-cost", "1"): ("at no known price", "price_in"),
+    ("outcome", "recorded:nosuch.jsonl", "coding"): ("nosuch.jsonl", "correct the path"),
+    ("outcome", "recorded:text.sqlite", "coding"): ("not JSON", "one JSON object a line"),
+    ("outcome", "command:nosuchprogram", "coding"): ("no program 'nosuchprogram'", "on the PATH"),
+}
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_a_wrong_command_says_what_is_wrong_and_what_to_do_and_asks_nothing(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bad_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "dummy")
+    with ChatServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        code = run(words)
+        said = capsys.readouterr().err
+        message, hint = WRONG[words]
+        assert code == 2
+        assert message in said.partition("\n  hint: ")[0]
+        assert hint in said.partition("\n  hint: ")[2]
+        assert "Traceback" not in said
+        assert server.asked == []
+    assert not (tmp_path / "voirdire-out").exists()
