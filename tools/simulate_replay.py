@@ -18,6 +18,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from voirdire.edits.corruptions import Corruption
 from voirdire.model import VerdictTable
 
 Counts = NDArray[np.int64]
@@ -138,6 +139,8 @@ def simulate(samples: tuple[int, int] = (32, 128), *, seed: int = 1) -> Simulate
 
 
 DOSES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+MUST_MOVE = {Corruption.CUT_OFF: 0.45, Corruption.DELETED_RETURN: 0.30, Corruption.RENAMED_ENTRY_POINT: 0.60}
+"""Share of approvals that the simulated judge gives again after damage that must move it: chosen."""
 
 
 def simulate_dose(samples: int = 128, *, seed: int = 3) -> VerdictTable:
@@ -151,17 +154,17 @@ def simulate_dose(samples: int = 128, *, seed: int = 3) -> VerdictTable:
     generator = np.random.default_rng(seed)
     parses, accepted = grid.parses, grid.accepted[STRONG]
     order = generator.random(parses.shape)
-    rows = [_dose_frame("none", 0.0, parses, np.zeros_like(parses), accepted)]
+    rows = [_dose_frame("", 0.0, parses, np.zeros_like(parses), accepted)]
     for dose in DOSES:
         damaged = order < dose
-        again = damaged & (generator.random(parses.shape) < 0.05)
+        again = damaged & accepted.any(axis=1, keepdims=True) & (generator.random(parses.shape) < 0.05)
         answer = np.where(again, generator.random(parses.shape) < 0.4769, accepted)
-        rows.append(_dose_frame("extra bracket", dose, parses & ~damaged, damaged, answer))
-    for edit, kept in (("cut off", 0.45), ("return deleted", 0.30), ("entry point renamed", 0.60)):
+        rows.append(_dose_frame(str(Corruption.EXTRA_BRACKET), dose, parses & ~damaged, damaged, answer))
+    for edit, kept in MUST_MOVE.items():
         damaged = order < 0.6
         answer = np.where(damaged, accepted & (generator.random(parses.shape) < kept), accepted)
-        broken = damaged if edit == "cut off" else np.zeros_like(damaged)
-        rows.append(_dose_frame(edit, 0.6, parses & ~broken, damaged, answer))
+        broken = damaged if edit is Corruption.CUT_OFF else np.zeros_like(damaged)
+        rows.append(_dose_frame(str(edit), 0.6, parses & ~broken, damaged, answer))
     return VerdictTable(pl.concat(rows))
 
 
@@ -197,7 +200,7 @@ class Grid:
 def _arm(plan: Plan, samples: int, *, seed: int) -> pl.DataFrame:
     grid = _grid(plan, samples, seed=seed)
     generator = np.random.default_rng(seed + 100)
-    kinds = _kinds(plan, grid.parses, generator)
+    kinds = _kinds(grid.parses, generator)
     shared = _keys(samples).with_columns(
         pl.lit(plan.author).alias("author"),
         pl.lit(plan.run).alias("pass"),
@@ -236,7 +239,7 @@ def _keys(samples: int) -> pl.DataFrame:
     )
 
 
-def _kinds(plan: Plan, parses: Flags, generator: Generator) -> list[str]:
+def _kinds(parses: Flags, generator: Generator) -> list[str]:
     """Return a kind for every sample: of a damaged arm's faults 98.6 % are a closing bracket too many, one is cut off."""
     kinds = np.full(parses.size, "parses", dtype=object)
     broken = np.flatnonzero(~parses.ravel())
@@ -294,8 +297,7 @@ def _sets(plan: Plan) -> _Sets:
         base_solved = next(one.solved for one in PLANS if one.run == SECOND and not one.damaged)
         solved = (place < kept) | ((place >= base_solved) & (place < base_solved + DAMAGED_ONLY))
         return _Sets(solved, place, damaged=True)
-    shifted = np.where(place < PROBLEMS - 5, place, place)
-    return _Sets(solved, shifted, damaged=False)
+    return _Sets(solved, place, damaged=False)
 
 
 def _parsing_counts(plan: Plan, sets: _Sets, samples: int, generator: Generator) -> Counts:

@@ -57,7 +57,10 @@ class FigureBlock:
                  `lines` (positions of vertical rules), `x_title`, `domain` ([low, high]).
     `bars`       label, value, [group]: horizontal bars; `options`: `x_title`, `domain`.
     `dots`       x, group, [panel]: single scores as a strip plot, one row per group; `options`: `x_title`.
-    `curve`      x, y, [low, high], group: lines with bands; `options`: `x_title`, `y_title`, `log_x`, `log_y`.
+    `curve`      x, y, [low, high], group: lines with bands; `options`: `x_title`, `y_title`, `log_x`, `log_y`,
+                 `x_ticks` and `y_ticks` (lists of places).
+    `panels`     panel, x, y, [low, high], group: curves side by side; `options`: `panels`, a list of what a `curve`
+                 has as options, each with its `name`.
     """
 
     title: str

@@ -139,11 +139,11 @@ class TestStyle(StrEnum):
 
     CHECK = "check"
     """Code that defines `check(candidate)`; the entry point is handed to it."""
-    ASSERTS = "asserts"
+    ASSERTS = "program"
     """Statements that call the entry point by its name, one test each."""
     UNITTEST = "unittest"
     """Code that defines `unittest.TestCase` classes and uses what the candidate defines."""
-    STDIO = "stdio"
+    STDIO = "streams"
     """A JSON list of [input, expected output]: the candidate is a program that reads and prints."""
 
 
@@ -182,6 +182,64 @@ class CodeSample:
     language: str = "python"
     truth: GroundTruth | None = None
     line: int = 0
+
+
+class FileFaultKind(StrEnum):
+    """What can be wrong with one entry of a file from outside."""
+
+    NOT_READABLE = "not readable"
+    """No JSON, or not of the shape that the format has."""
+    CUT_OFF = "cut off"
+    ENCODING = "not UTF-8"
+    MISSING_ANSWER = "no answer"
+    UNKNOWN_TASK = "unknown task"
+    DUPLICATE = "duplicate"
+    """The same sample of the same task again: a run that was resumed has written it twice."""
+    SAME_TEXT = "same text as another sample"
+    """Kept: a model may write the same program twice, and dropping one would bias Pass@k."""
+
+
+@dataclass(frozen=True)
+class FileFault:
+    """One thing wrong in a file: where, what, and whether the entry was kept all the same."""
+
+    where: str
+    kind: FileFaultKind
+    message: str
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """What a file of samples held: the samples that could be read, everything that was wrong, and the account.
+
+    `entries`: how many the file holds, read or not. `without_samples`: tasks that were given and have none.
+    """
+
+    path: str
+    samples: tuple[CodeSample, ...]
+    faults: tuple[FileFault, ...]
+    entries: int
+    without_samples: tuple[str, ...] = ()
+
+    @property
+    def account(self) -> Mapping[str, int]:
+        """Return how many entries there are, how many were read, and how many have each fault."""
+        counts: dict[str, int] = {"entries": self.entries, "samples": len(self.samples)}
+        for fault in self.faults:
+            counts[fault.kind.value] = counts.get(fault.kind.value, 0) + 1
+        if self.without_samples:
+            counts["tasks without samples"] = len(self.without_samples)
+        return counts
+
+
+@dataclass(frozen=True)
+class OutcomeFile:
+    """Items with their truth, as someone else's harness left them, and everything that was wrong."""
+
+    path: str
+    items: tuple[Item, ...]
+    faults: tuple[FileFault, ...]
 
 
 # --- the experiment ---------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """`voirdire outcome` as a user runs it: stopped and continued, limited, interrupted, and asked wrongly."""
 
+import html
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,15 @@ from tests.loopback.chat_server import Asked, ChatServer, Plain, Says
 from tests.loopback.reviewer import LEAKY, Reviewer
 from voirdire.cli import run
 
-CASES = ("coding", "support")
-CALLS = 90
-"""Forty for each of two cases, ten for the rule."""
+CASE = "coding"
+CALLS = 50
+"""Forty for the case's four versions, ten for the rule."""
 
 JUDGE = "openai:scripted-model"
 
 
 def reviewer() -> Reviewer:
-    return Reviewer(CASES, LEAKY)
+    return Reviewer([CASE], LEAKY)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -45,79 +47,82 @@ def printed(done: Done) -> dict[str, Any]:
 # --- a whole run, killed in the middle --------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Killed:
+    """A run killed in its middle and started again with `--json`.
+
+    `before`: requests that the server had seen by then; `kept`: answers in the ledger; `seen`: all requests, by body.
+    """
+
+    done: Done
+    before: int
+    kept: int
+    seen: Counter[bytes]
+
+
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Counter[str], int, int]:
-    """A run killed in its middle and started again with `--json`; what the server saw in all, before, and what was kept."""
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """The run, its folder holding the whole ledger afterwards."""
     folder = tmp_path_factory.mktemp("killed")
-    with ChatServer(reviewer(), delay=0.02) as server:
-        words = ("outcome", JUDGE, *CASES, "--concurrency", "4")
+    with ChatServer(reviewer(), delay=0.03) as server:
+        words = ("outcome", JUDGE, CASE, "--concurrency", "4")
         first = started(*words, folder=folder, url=server.url)
-        wait_for(lambda: server.answered >= 40)
+        wait_for(lambda: server.answered >= 20)
         os.kill(first.pid, signal.SIGKILL)
         first.communicate(timeout=30)
         assert first.returncode == -signal.SIGKILL
         before = len(server.asked)
         with sqlite3.connect(folder / ".voirdire/ledger.sqlite") as ledger:
-            kept = ledger.execute("SELECT count(*) FROM answers").fetchone()[0]
+            kept = int(ledger.execute("SELECT count(*) FROM answers").fetchone()[0])
         ledger.close()
         done = voirdire(*words, "--json", folder=folder, url=server.url)
-        return done, Counter(asked.raw.decode() for asked in server.asked), before, int(kept)
+        return Killed(done, before, kept, Counter(asked.raw for asked in server.asked))
 
 
-def test_a_killed_run_asks_only_what_is_missing(killed: tuple[Done, Counter[str], int, int]) -> None:
-    done, seen, before, kept = killed
-    assert done.code == 0
-    assert before - 4 <= kept < CALLS
-    account = done.findings["account"]
-    assert (account["cached"], account["asked"]) == (kept, CALLS - kept)
-    assert seen.total() == before + CALLS - kept
-    assert seen.total() - CALLS <= 4, "more was asked twice than was in flight"
+def test_a_killed_run_asks_only_what_is_missing(killed: Killed) -> None:
+    assert killed.done.code == 0
+    assert killed.before - 4 <= killed.kept < CALLS
+    account = killed.done.findings["account"]
+    assert (account["cached"], account["asked"]) == (killed.kept, CALLS - killed.kept)
+    assert killed.seen.total() == killed.before + CALLS - killed.kept
+    assert killed.seen.total() - CALLS <= 4, "more was asked twice than was in flight"
 
 
-def test_json_alone_stands_on_standard_output(killed: tuple[Done, Counter[str], int, int]) -> None:
-    done = killed[0]
-    assert printed(done) == done.findings
-    assert "plan: 90 calls" in done.err
-    assert "report: voirdire-out/report.html" in done.err
+def test_json_alone_stands_on_standard_output(killed: Killed) -> None:
+    assert printed(killed.done) == killed.done.findings
+    assert f"plan: {CALLS} calls" in killed.done.err
+    assert "report: voirdire-out/report.html" in killed.done.err
 
 
-def test_what_was_found_after_the_kill_is_what_a_whole_run_finds(
-    killed: tuple[Done, Counter[str], int, int],
-) -> None:
-    done = killed[0]
-    assert [(one["subject"], one["ruling"], one["estimate"]["value"]) for one in done.named("outcome")] == [
-        ("coding", "leaks", 0.0),
-        ("support", "leaks", 0.0),
-        ("judge", "unresolved", 0.0),
+def test_what_was_found_after_the_kill_is_what_a_whole_run_finds(killed: Killed) -> None:
+    found = [
+        (one["subject"], one["ruling"], one["estimate"]["value"]) for one in killed.done.named("outcome")
     ]
+    assert found == [(CASE, "leaks", 0.0), ("judge", "unresolved", 0.0)]
 
 
 # --- a run that ends before its end -----------------------------------------------------------------------
 
 
-def partial(done: Done, server: ChatServer) -> str:
-    """Return why a run is partial, after a look that exit code, terminal, JSON and page say so, and that all was kept."""
+def partial(done: Done) -> str:
+    """Return why a run is partial, after a look that exit code, terminal, JSON and page say so."""
     assert done.code == 3
-    account = done.findings["account"]
-    assert account["asked"] == len(server.asked)
-    assert account["asked"] < CALLS
-    reason = str(account["partial"])
+    assert "Traceback" not in done.err
+    reason = str(done.findings["account"]["partial"])
     assert f"partial: {reason}" in " ".join(done.out.split())
     assert "partial" in done.page.casefold()
-    assert reason in done.page
-    assert done.finding("outcome", "support")["ruling"] == "unresolved"
+    assert reason in html.unescape(done.page)
+    assert done.finding("outcome", CASE)["ruling"] == "unresolved"
     return reason
 
 
-def test_max_calls_is_never_passed_and_the_run_goes_on_later(tmp_path: Path) -> None:
+def test_max_calls_is_never_passed_and_the_run_can_go_on(tmp_path: Path) -> None:
     with ChatServer(reviewer()) as server:
-        done = voirdire("outcome", JUDGE, *CASES, "--max-calls", "55", folder=tmp_path, url=server.url)
-        assert "max-calls" in partial(done, server)
-        assert len(server.asked) == 55
-        again = voirdire("outcome", JUDGE, *CASES, folder=tmp_path, url=server.url)
-        assert again.code == 0
-        assert again.findings["account"]["cached"] == 55
-        assert len(server.asked) == CALLS
+        done = voirdire("outcome", JUDGE, CASE, "--max-calls", "25", folder=tmp_path, url=server.url)
+        assert "max-calls" in partial(done)
+        assert done.findings["account"]["asked"] == len(server.asked) == 25
+        again = voirdire("outcome", JUDGE, CASE, "--dry-run", folder=tmp_path, url=server.url)
+        assert f"plan: {CALLS} calls, 25 of them in the ledger already, 25 to ask" in again.out
 
 
 def test_an_exhausted_quota_ends_the_run_and_keeps_what_came_in(tmp_path: Path) -> None:
@@ -125,35 +130,32 @@ def test_an_exhausted_quota_ends_the_run_and_keeps_what_came_in(tmp_path: Path) 
 
     def until_the_money_ends(asked: Asked) -> Says | Plain:
         return (
-            answers(asked) if asked.number < 30 else Plain.error(429, "insufficient_quota", "no money left")
+            answers(asked) if asked.number < 20 else Plain.error(429, "insufficient_quota", "no money left")
         )
 
     with ChatServer(until_the_money_ends) as server:
-        words = ("outcome", JUDGE, *CASES, "--concurrency", "2")
-        done = voirdire(*words, folder=tmp_path, url=server.url)
-        assert done.code == 3
-        account = done.findings["account"]
-        assert "quota exhausted" in account["partial"]
-        assert "no money left" in account["partial"]
-        assert account["asked"] == 30
-        assert len(server.asked) <= 32, "the quota was asked for again and again"
-        assert "quota exhausted" in done.page
+        done = voirdire("outcome", JUDGE, CASE, "--concurrency", "2", folder=tmp_path, url=server.url)
+        reason = partial(done)
+        assert "quota exhausted" in reason
+        assert "no money left" in reason
+        assert done.findings["account"]["asked"] == 20
+        assert len(server.asked) <= 22, "the quota was asked for again and again"
 
 
 def test_ctrl_c_gives_a_page_of_what_came_in(tmp_path: Path) -> None:
     with ChatServer(reviewer(), delay=0.05) as server:
-        process = started("outcome", JUDGE, *CASES, "--concurrency", "2", folder=tmp_path, url=server.url)
-        wait_for(lambda: server.answered >= 30)
+        process = started("outcome", JUDGE, CASE, "--concurrency", "2", folder=tmp_path, url=server.url)
+        wait_for(lambda: server.answered >= 20)
         process.send_signal(signal.SIGINT)
         done = ended(process, tmp_path)
-        assert partial(done, server) == "interrupted by Ctrl-C"
-        assert "Traceback" not in done.err
+        assert partial(done) == "interrupted by Ctrl-C"
+        assert done.findings["account"]["asked"] == len(server.asked) < CALLS, "what was in flight is kept"
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path) -> None:
     with ChatServer(reviewer()) as server:
-        said = voirdire("outcome", JUDGE, *CASES, "--dry-run", folder=tmp_path, url=server.url)
-        data = voirdire("outcome", JUDGE, *CASES, "--dry-run", "--json", folder=tmp_path, url=server.url)
+        said = voirdire("outcome", JUDGE, CASE, "--dry-run", folder=tmp_path, url=server.url)
+        data = voirdire("outcome", JUDGE, CASE, "--dry-run", "--json", folder=tmp_path, url=server.url)
         assert (said.code, data.code) == (0, 0)
         assert said.out.startswith(f"plan: {CALLS} calls, {CALLS} to ask\n")
         assert printed(data)["to_ask"] == CALLS
@@ -165,17 +167,16 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """A run whose answers were exported and then examined as a judge of their own; the server is gone by then."""
+def recorded(killed: Killed, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The answers of an earlier run, exported from its ledger and examined as a judge of their own."""
     folder = tmp_path_factory.mktemp("recorded")
-    with ChatServer(reviewer()) as server:
-        assert voirdire("outcome", JUDGE, "coding", folder=folder, url=server.url).code == 0
-    assert voirdire("export", "answers.jsonl", "--requests", folder=folder).code == 0
+    ledger = str(killed.done.folder / ".voirdire/ledger.sqlite")
+    assert voirdire("export", "answers.jsonl", "--requests", "--ledger", ledger, folder=folder).code == 0
     rows = [json.loads(line) for line in (folder / "answers.jsonl").read_text("utf-8").splitlines()]
     (folder / "verdicts.jsonl").write_text(
         "\n".join([json.dumps({"schema": "voirdire.verdicts/1"}), *verdicts(rows)]), encoding="utf-8"
     )
-    return voirdire("outcome", "recorded:verdicts.jsonl", "coding", folder=folder)
+    return voirdire("outcome", "recorded:verdicts.jsonl", CASE, folder=folder)
 
 
 def verdicts(rows: list[dict[str, Any]]) -> list[str]:
@@ -183,7 +184,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
     lines = []
     for row in rows:
         last = json.loads(row["body"])["messages"][-1]["content"]
-        if row["item"] != "coding":
+        if row["item"] != CASE:
             continue
         log, _, rest = last.removeprefix("Log of the run:\n\n").partition("\n\nWhat happened later:\n\n")
         parts = {"log": log, "outcome": rest.partition("\n\nPROCESS:")[0]}
@@ -195,7 +196,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_exported_answers_give_the_same_finding_as_a_recorded_judge(recorded: Done) -> None:
     assert recorded.code == 0
-    finding = recorded.finding("outcome", "coding")
+    finding = recorded.finding("outcome", CASE)
     assert (finding["ruling"], finding["estimate"]["value"], finding["control"]["value"]) == (
         "leaks",
         0.0,
@@ -205,7 +206,7 @@ def test_exported_answers_give_the_same_finding_as_a_recorded_judge(recorded: Do
 
 
 def test_a_recorded_judge_has_no_rule_and_the_finding_says_so(recorded: Done) -> None:
-    finding = recorded.finding("outcome", "coding")
+    finding = recorded.finding("outcome", CASE)
     assert finding["rule"]["permits"] is None
     assert "could not be asked its rule" in finding["rule"]["note"]
     assert "against the norm of this probe; the judge has no stated rule of its own" in finding["sentence"]
@@ -227,8 +228,8 @@ name = "first_line"
 """
 
 NOTES_THAT_DIFFER_TWICE = """
-no_harm = "On Monday the desk wrote that the mailing went out at noon to everybody, and that nobody complained."
-harm = "On Friday the desk wrote that the mailing went out at noon to everybody, and that hundreds complained."
+no_harm = "It is Monday. The mailing went out at noon. Nobody complained."
+harm = "It is Friday. The mailing went out at noon. Hundreds complained."
 """
 
 

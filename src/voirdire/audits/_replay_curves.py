@@ -5,7 +5,7 @@ means; the percentile interval of 10,000 resamples stands beside it, from draws 
 number of problems.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from voirdire.audits._replay_counts import Arm, Counts, Reading, Replay, Successes
 from voirdire.lines import CONFIDENCE
 from voirdire.stats.bootstrap import Resampling, draw, resampled_means
+from voirdire.stats.passk import pass_table, saturation_ceiling
 from voirdire.stats.proportion import rule_of_three
 from voirdire.stats.quantiles import t_critical
 
@@ -45,7 +46,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Difference:
-    """Base minus variant in Pass@k for k = 1, ..., K, over the problems of both. All vectors have shape (K,).
+    """Base minus variant in Pass@k for each of `ks`, over the problems of both. All vectors have shape (K,).
 
     `low`, `high`: paired t interval; where no problem differs, -3/N and 3/N (`still`). `drawn_low`, `drawn_high`: the
     percentile interval; nan where there is none. `problems`: N.
@@ -55,6 +56,7 @@ class Difference:
     variant: Arm
     reading: Reading
     judge: str | None
+    ks: Counts
     value: Vector
     low: Vector
     high: Vector
@@ -63,12 +65,6 @@ class Difference:
     still: NDArray[np.bool_]
     problems: int
     by_problem: Matrix = field(repr=False)
-
-    def at(self, k: int) -> tuple[float, float, float] | None:
-        """Return value, low and high for one k; None where not every problem has k samples."""
-        if k > len(self.value):
-            return None
-        return float(self.value[k - 1]), float(self.low[k - 1]), float(self.high[k - 1])
 
 
 def curve(replay: Replay, arm: Arm, reading: Reading, judge: str | None = None) -> Curve | None:
@@ -90,9 +86,7 @@ def ceiling(replay: Replay, arm: Arm, judge: str, most: int) -> Vector | None:
     wrong = replay.tally(arm, "wrong_accepted", "wrong_read", judge)
     if not wrong.tasks:
         return None
-    rejected = 1 - wrong.hits / wrong.of
-    powers = rejected[:, None] ** np.arange(1, most + 1)
-    return np.asarray(1 - powers.mean(axis=0))
+    return saturation_ceiling(wrong.hits / wrong.of, range(1, most + 1))
 
 
 def pairs(replay: Replay) -> list[tuple[Arm, Arm]]:
@@ -111,28 +105,42 @@ def pairs(replay: Replay) -> list[tuple[Arm, Arm]]:
 
 
 def difference(
-    replay: Replay, base: Arm, variant: Arm, reading: Reading, judge: str | None = None, *, drawn: bool = True
+    replay: Replay,
+    base: Arm,
+    variant: Arm,
+    reading: Reading,
+    judge: str | None = None,
+    *,
+    ks: Callable[[int], Sequence[int]] | None = None,
+    drawn: bool = True,
 ) -> Difference | None:
-    """Return base minus variant for every k that all shared problems have samples for; None where none is shared.
+    """Return base minus variant over the problems that both have answers for; None where none is shared.
 
-    `drawn`: also the percentile interval.
+    `ks`: chooses k up to the largest that all shared problems have samples for; None: all. `drawn`: also the
+    percentile interval.
     """
     one, other = (replay.successes(arm, reading, judge) for arm in (base, variant))
-    shared = [task for task in one.tasks if task in set(other.tasks)]
+    known = set(other.tasks)
+    shared = [task for task in one.tasks if task in known]
     if not shared:
         return None
     one, other = one.on(shared), other.on(shared)
     most = min(one.most, other.most)
-    moved = pass_at_every_k(one.n, one.c, most=most) - pass_at_every_k(other.n, other.c, most=most)
+    chosen = np.arange(1, most + 1) if ks is None else np.array(ks(most), dtype=np.int64)
+    moved = (pass_at_every_k(one.n, one.c, most=most) - pass_at_every_k(other.n, other.c, most=most))[
+        :, chosen - 1
+    ]
     mean, reach = _t_interval(moved)
     still = np.asarray(np.abs(moved).max(axis=0) == 0)
     reach = np.where(still, rule_of_three(len(shared)), reach)
-    drawn_low, drawn_high = _percentiles(moved) if drawn else (np.full(most, np.nan), np.full(most, np.nan))
+    none = np.full(len(chosen), np.nan)
+    drawn_low, drawn_high = _percentiles(moved) if drawn else (none, none)
     return Difference(
         base=base,
         variant=variant,
         reading=reading,
         judge=judge,
+        ks=chosen,
         value=mean,
         low=np.maximum(mean - reach, -1),
         high=np.minimum(mean + reach, 1),
@@ -165,15 +173,13 @@ def curves(replay: Replay) -> list[Curve]:
 
 
 def pass_at_every_k(n: Counts, c: Counts, *, most: int | None = None) -> Matrix:
-    """Return the unbiased Pass@k of every problem for k = 1, ..., `most` (None: the smallest n), shape (N, K).
-
-    1 - C(n - c, k) / C(n, k), by products of (n - c - j) / (n - j). Chen et al. 2021, arXiv:2107.03374.
-    """
-    steps = np.arange(int(n.min()) if most is None else most)
-    table, row = np.unique(np.stack([n, c], axis=1), axis=0, return_inverse=True)
-    wrong = np.maximum(table[:, :1] - table[:, 1:] - steps, 0)
-    missed = np.cumprod(wrong / (table[:, :1] - steps), axis=1)
-    return np.asarray(1 - missed[row.reshape(-1)])
+    """Return the unbiased Pass@k of every problem for k = 1, ..., `most` (None: the smallest n), shape (N, K)."""
+    ks = range(1, (int(n.min()) if most is None else most) + 1)
+    values = np.empty((len(n), len(ks)))
+    for size in np.unique(n):
+        rows = n == size
+        values[rows] = pass_table(int(size), ks)[c[rows]]
+    return values
 
 
 def chosen_ks(most: int) -> list[int]:

@@ -71,12 +71,13 @@ def accepted_share(replay: Replay, arms: Sequence[Arm], judge: str, *, broken: b
         tally = replay.tally(arm, f"{which}_accepted", f"{which}_read", judge)
         for task, hit, of in zip(tally.tasks, tally.hits.tolist(), tally.of.tolist(), strict=True):
             hits[task], asked[task] = hits.get(task, 0) + hit, asked.get(task, 0) + of
-    return _ratio(
+    return ratio_over_problems(
         np.array(list(hits.values()), dtype=np.float64), np.array(list(asked.values()), dtype=np.float64)
     )
 
 
-def _ratio(hits: NDArray[np.float64], of: NDArray[np.float64]) -> Estimate:
+def ratio_over_problems(hits: NDArray[np.float64], of: NDArray[np.float64]) -> Estimate:
+    """Return all hits over all of `of`, both shape (problems,), with an interval that counts problems."""
     problems = len(of)
     if not problems:
         return Estimate(None, unit="problems", note="no such sample was judged")

@@ -9,7 +9,7 @@ import numpy as np
 
 from voirdire.audits._replay_counts import Arm, Reading, Replay
 from voirdire.audits._replay_rulings import percent, ruled
-from voirdire.blocks import Block, Cell, FigureBlock, TableBlock, TextBlock
+from voirdire.blocks import Block, Cell, TableBlock, TextBlock
 from voirdire.lines import PARSE_CHANGE
 from voirdire.model import Estimate, Finding, FindingKind, Ruling
 from voirdire.stats.paired import paired_mean
@@ -29,6 +29,9 @@ READINGS = {
     "parses_first": "first block",
     "parses_any": "any block",
 }
+LEAST_DRAWN = 1e-4
+"""Where the lower end of an interval reaches 0, which a log scale lacks, its band ends here."""
+
 EXAMPLES = 40
 """Rows of the table of faults that carry an example."""
 
@@ -46,7 +49,6 @@ def parse_share(replay: Replay, arm: Arm) -> Estimate:
 
 def _overview(replay: Replay) -> Finding:
     blocks: tuple[Block, ...] = (
-        *_figure(replay),
         _shares(replay),
         *_by_suite(replay),
         *_readings(replay),
@@ -104,29 +106,27 @@ def _by_suite(replay: Replay) -> list[TableBlock]:
     return [TableBlock(title="Not parsing, by suite", columns=columns, rows=rows)]
 
 
-def _figure(replay: Replay) -> list[FigureBlock]:
-    """Return the left panel: the share that does not parse by pass; none where all parse, which a log scale lacks."""
+def by_pass(replay: Replay) -> tuple[list[dict[str, Cell]], dict[str, object]]:
+    """Return the rows and the options of the panel of shares that do not parse, by pass, on a log scale.
+
+    Samples that all parse have no place on a log scale and are left out.
+    """
     places = {run: place for place, run in enumerate(replay.runs, start=1)}
     rows: list[dict[str, Cell]] = []
     for arm in replay.arms:
         share = parse_share(replay, arm)
         if share.value is not None and share.value < 1:
-            low = None if share.high is None else max(1 - share.high, 1e-5)
+            low = None if share.high is None else max(1 - share.high, LEAST_DRAWN)
             high = None if share.low is None else 1 - share.low
             row: dict[str, Cell] = {"x": places[arm.run], "y": 1 - share.value, "group": arm.author}
             rows.append({**row, "low": low, "high": high})
-    if not rows:
-        return []
-    order = ", ".join(f"{place}: {run or 'the only pass'}" for run, place in places.items())
-    return [
-        FigureBlock(
-            title="Left panel: share of samples that do not parse, by pass",
-            kind="curve",
-            rows=rows,
-            options={"x_title": f"pass ({order})", "y_title": "share not parsing, log scale", "log_y": True},
-            caption="Bands: 95 % intervals over problems. A set of samples that all parse has no place on a log scale.",
-        )
-    ]
+    order = ", ".join(f"{place}: {run or 'the only one'}" for run, place in places.items())
+    return rows, {
+        "x_title": f"pass ({order})",
+        "x_ticks": list(places.values()),
+        "y_title": "share not parsing, log scale",
+        "log_y": True,
+    }
 
 
 def _readings(replay: Replay) -> list[TableBlock]:
@@ -277,8 +277,8 @@ def _changed(replay: Replay, base: Arm, variant: Arm, estimate: Estimate) -> Fin
         subject=f"{base.author}: {base.run} to {variant.run}",
         judge=SAMPLES,
         sentence=(
-            f"Parse share of {base.author}, {base.run} to {variant.run}: {percent(shares[0])} to {percent(shares[1])} "
-            f"over {estimate.n} problems; {said}."
+            f"Parse share of {base.author}, {base.run} to {variant.run}, {percent(shares[0])} to {percent(shares[1])} "
+            f"over {estimate.n} problems: {said}."
         ),
         ruling=ruling,
         estimate=estimate,

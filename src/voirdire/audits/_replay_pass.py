@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voirdire.audits._replay_counts import OF_A_JUDGE, Arm, Reading, Replay
 from voirdire.audits._replay_curves import (
@@ -15,9 +16,10 @@ from voirdire.audits._replay_curves import (
     curve,
     difference,
     pairs,
+    pass_at_every_k,
     shown_pairs,
 )
-from voirdire.audits._replay_parsing import SAMPLES
+from voirdire.audits._replay_parsing import SAMPLES, by_pass
 from voirdire.audits._replay_rulings import moved, percent, reach, ruled
 from voirdire.blocks import Block, Cell, FigureBlock, TableBlock
 from voirdire.lines import PASS_GAP, PASS_MOVED
@@ -33,13 +35,7 @@ def findings(replay: Replay) -> list[Finding]:
     """Return one overview per judge (or one without judges), then one finding per judge and pair of arms."""
     judges: list[str | None] = [*replay.judges] or [None]
     overviews = [_overview(replay, judge) for judge in judges]
-    gaps = [
-        gap
-        for judge in replay.judges
-        if replay.executed
-        for base, variant in shown_pairs(replay)
-        if (gap := _gap(replay, judge, base, variant)) is not None
-    ]
+    gaps = [one for judge in replay.judges if replay.executed for one in _gap_findings(replay, judge)]
     return [*(one for one in overviews if one is not None), *gaps]
 
 
@@ -121,28 +117,43 @@ def _four_readings(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn
 
 
 def _two_panels(replay: Replay, judge: str | None) -> list[FigureBlock]:
-    """Return the right panel: the first checkpoint minus the most damaged one, by k, for every reading."""
+    """Return what parses by pass and, beside it, the first checkpoint minus the most damaged one, by k and reading."""
+    left, options = by_pass(replay)
+    what_parses = "Share of samples that do not parse"
+    rows: list[dict[str, Cell]] = [{"panel": what_parses, **row} for row in left]
+    panels: list[dict[str, object]] = [{"name": what_parses, **options}]
     pair = _most_damaged(replay, judge)
-    if pair is None:
+    if pair is not None:
+        by_k = f"Pass@k of {pair[0]} minus {pair[1]}"
+        rows += [{"panel": by_k, **row} for row in _difference_points(replay, judge, pair)]
+        panels.append({"name": by_k, "x_title": "k, log scale", "y_title": "difference", "log_x": True})
+    if not rows:
         return []
-    rows: list[dict[str, Cell]] = []
-    for reading in replay.readings(judge):
-        one = difference(replay, *pair, reading, judge if reading in OF_A_JUDGE else None, drawn=False)
-        if one is not None:
-            rows += [
-                {"x": k, "y": at[0], "low": at[1], "high": at[2], "group": str(reading)}
-                for k in _points(len(one.value))
-                if (at := one.at(k)) is not None
-            ]
     return [
         FigureBlock(
-            title=f"Right panel: Pass@k of {pair[0]} minus {pair[1]}",
-            kind="curve",
+            title="What parses, and what each reading sees of it",
+            kind="panels",
             rows=rows,
-            options={"x_title": "k, log scale", "y_title": "difference in Pass@k", "log_x": True},
-            caption="Bands: paired 95 % t intervals over problems. The left panel, what parses by pass, stands with the parse shares.",
+            options={"panels": panels},
+            caption=(
+                "Bands: 95 % intervals over problems, of differences paired. Where what parses falls, a judge that reads code "
+                "would show the difference that execution shows."
+            ),
         )
     ]
+
+
+def _difference_points(replay: Replay, judge: str | None, pair: tuple[Arm, Arm]) -> list[dict[str, Cell]]:
+    rows: list[dict[str, Cell]] = []
+    for reading in replay.readings(judge):
+        asked = judge if reading in OF_A_JUDGE else None
+        one = difference(replay, *pair, reading, asked, ks=_points, drawn=False)
+        if one is not None and reading is not Reading.RENAMED:
+            rows += [
+                {"x": int(k), "y": float(y), "low": float(low), "high": float(high), "group": str(reading)}
+                for k, y, low, high in zip(one.ks, one.value, one.low, one.high, strict=True)
+            ]
+    return rows
 
 
 def _most_damaged(replay: Replay, judge: str | None) -> tuple[Arm, Arm] | None:
@@ -158,7 +169,7 @@ def _most_damaged(replay: Replay, judge: str | None) -> tuple[Arm, Arm] | None:
 
 
 def _all_curves(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn: Curves) -> FigureBlock:
-    """Return Pass@k for all k by every reading, of the first checkpoint and the one that parses least."""
+    """Return Pass@k for all k by every reading, of the first checkpoint and of the one that parses least."""
     pair = _most_damaged(replay, judge)
     shown = [arm for arm in arms if pair is None or arm in pair]
     rows: list[dict[str, Cell]] = []
@@ -166,24 +177,24 @@ def _all_curves(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn: C
         for reading in replay.readings(judge):
             one = drawn.get((arm, reading))
             if one is not None and reading is not Reading.RENAMED:
-                rows += [
-                    {"x": k, "y": one.at(k), "group": f"{arm}: {reading}"} for k in _points(len(one.value))
-                ]
+                rows += _points_of(str(arm), str(reading), one.value)
         high = (
             ceiling(replay, arm, judge, _most(drawn, arm)) if judge is not None and replay.executed else None
         )
-        if high is not None and arm == shown[-1]:
-            rows += [
-                {"x": k, "y": float(high[k - 1]), "group": f"{arm}: if all were wrong"}
-                for k in _points(len(high))
-            ]
+        if high is not None:
+            rows += _points_of(str(arm), "judge, if all were wrong", high)
+    axes = {"x_title": "k, log scale", "y_title": "Pass@k", "log_x": True}
     return FigureBlock(
         title="Pass@k by what counts as a success",
-        kind="curve",
+        kind="panels",
         rows=rows,
-        options={"x_title": "k, log scale", "y_title": "Pass@k", "log_x": True},
+        options={"panels": [{"name": str(arm), **axes} for arm in shown]},
         caption="If all were wrong: how far acceptance of wrong samples alone carries Pass@k by the judge.",
     )
+
+
+def _points_of(panel: str, group: str, values: NDArray[np.float64]) -> list[dict[str, Cell]]:
+    return [{"panel": panel, "x": k, "y": float(values[k - 1]), "group": group} for k in _points(len(values))]
 
 
 def _most(drawn: Curves, arm: Arm) -> int:
@@ -238,9 +249,10 @@ def _compared(replay: Replay, judge: str | None) -> list[TableBlock]:
                 judge and replay.has(judge, base) and replay.has(judge, variant)
             ):
                 continue
-            one = difference(replay, base, variant, reading, judge if reading in OF_A_JUDGE else None)
+            asked = judge if reading in OF_A_JUDGE else None
+            one = difference(replay, base, variant, reading, asked, ks=_few)
             if one is not None:
-                rows += [_difference_row(one, k) for k in _few(len(one.value))]
+                rows += [_difference_row(one, place) for place in range(len(one.ks))]
     if not rows:
         return []
     return [
@@ -264,10 +276,11 @@ def _few(most: int) -> list[int]:
     return sorted({1, max(1, round(math.sqrt(most))), most}) if most else []
 
 
-def _difference_row(one: Difference, k: int) -> list[Cell]:
-    at = [float(column[k - 1]) for column in (one.value, one.low, one.high, one.drawn_low, one.drawn_high)]
+def _difference_row(one: Difference, place: int) -> list[Cell]:
+    columns = (one.value, one.low, one.high, one.drawn_low, one.drawn_high)
+    at = [float(column[place]) for column in columns]
     return [
-        *(str(one.base), str(one.variant), str(one.reading), k),
+        *(str(one.base), str(one.variant), str(one.reading), int(one.ks[place])),
         *(None if np.isnan(number) else number for number in at),
         one.problems,
     ]
@@ -276,64 +289,79 @@ def _difference_row(one: Difference, k: int) -> list[Cell]:
 # --- does the judge see what execution sees -----------------------------------------------------------
 
 
-def _gap(replay: Replay, judge: str, base: Arm, variant: Arm) -> Finding | None:
-    """Return whether the judge's difference between two arms is that of execution, at one attempt."""
+@dataclass(frozen=True)
+class Gap:
+    """Base minus variant at one k: by the judge less by execution, by execution, and by the judge."""
+
+    k: int
+    gap: Estimate
+    run: Estimate
+    judged: Estimate
+
+
+def gaps_of(replay: Replay, judge: str, base: Arm, variant: Arm) -> list[Gap]:
+    """Return the gap at one attempt and at the most attempts that all shared problems have answers for."""
     if not (replay.has(judge, base) and replay.has(judge, variant)):
-        return None
-    estimates = gap_of(replay, judge, base, variant)
-    if estimates is None:
-        return None
-    gap, run, judged = estimates
-    ruling, why = _ruled(gap, run)
-    return Finding(
-        id=f"{NAME}/{judge}/{base}/{variant}",
-        kind=FindingKind.AUDIT,
-        name=NAME,
-        subject=f"{base} minus {variant}",
-        judge=judge,
-        sentence=(
-            f"Pass@1 of {base} minus {variant}: judge {reach(judged)}, execution {reach(run)} over {gap.n} problems; "
-            f"parse share {percent(_rate(replay, base))} and {percent(_rate(replay, variant))}: {why}."
-        ),
-        ruling=ruling,
-        estimate=gap,
-        line=PASS_GAP,
-        control=run,
-        control_line=PASS_MOVED,
-    )
-
-
-def _rate(replay: Replay, arm: Arm) -> float | None:
-    return replay.successes(arm, Reading.PARSING).rate
-
-
-def gap_of(replay: Replay, judge: str, base: Arm, variant: Arm) -> tuple[Estimate, Estimate, Estimate] | None:
-    """Return, at one attempt: judge's difference less execution's, execution's, and the judge's own."""
+        return []
     counted = [
         replay.successes(arm, reading, judge if reading is Reading.JUDGE else None)
         for reading in (Reading.JUDGE, Reading.EXECUTION)
         for arm in (base, variant)
     ]
-    shared = [task for task in counted[0].tasks if all(task in set(one.tasks) for one in counted[1:])]
+    known = [set(one.tasks) for one in counted]
+    shared = [task for task in counted[0].tasks if all(task in tasks for tasks in known)]
     if not shared:
-        return None
-    shares = [one.on(shared).c / one.on(shared).n for one in counted]
-    judged, run = shares[0] - shares[1], shares[2] - shares[3]
-    gap = paired_mean(judged - run, span=2.0, unit="problems")
-    asked = {str(arm): one.asked for arm, one in zip((base, variant), counted[:2], strict=True)}
-    missing = {str(arm): one.missing for arm, one in zip((base, variant), counted[:2], strict=True)}
-    return (
-        replace(gap, asked=asked, missing=missing),
-        paired_mean(run, span=1.0, unit="problems"),
-        paired_mean(judged, span=1.0, unit="problems"),
+        return []
+    counted = [one.on(shared) for one in counted]
+    most = min(one.most for one in counted)
+    curves = [pass_at_every_k(one.n, one.c, most=most) for one in counted]
+    arms = (str(base), str(variant))
+    asked = dict(zip(arms, (one.asked for one in counted[:2]), strict=True))
+    missing = dict(zip(arms, (one.missing for one in counted[:2]), strict=True))
+    found = []
+    for k in sorted({1, most}):
+        judged, run = (curves[place][:, k - 1] - curves[place + 1][:, k - 1] for place in (0, 2))
+        gap = paired_mean(judged - run, span=2.0, unit="problems")
+        by_run, by_judge = (paired_mean(moved, span=1.0, unit="problems") for moved in (run, judged))
+        found.append(Gap(k, replace(gap, asked=asked, missing=missing), run=by_run, judged=by_judge))
+    return found
+
+
+def _gap_findings(replay: Replay, judge: str) -> list[Finding]:
+    return [
+        _gap_finding(replay, judge, base, variant, one)
+        for base, variant in shown_pairs(replay)
+        for one in gaps_of(replay, judge, base, variant)
+    ]
+
+
+def _gap_finding(replay: Replay, judge: str, base: Arm, variant: Arm, one: Gap) -> Finding:
+    """Return whether the judge's difference between two arms is that of execution."""
+    ruling, why = _ruled(one)
+    parsing = [percent(replay.successes(arm, Reading.PARSING).rate) for arm in (base, variant)]
+    return Finding(
+        id=f"{NAME}/{judge}/{base}/{variant}/{one.k}",
+        kind=FindingKind.AUDIT,
+        name=NAME,
+        subject=f"{base} minus {variant}, k = {one.k}",
+        judge=judge,
+        sentence=(
+            f"Pass@{one.k} of {base} ({parsing[0]} parse) minus {variant} ({parsing[1]}), {one.gap.n} problems, "
+            f"by judge {reach(one.judged)}, by execution {reach(one.run)}: {why}."
+        ),
+        ruling=ruling,
+        estimate=one.gap,
+        line=PASS_GAP,
+        control=one.run,
+        control_line=PASS_MOVED,
     )
 
 
-def _ruled(gap: Estimate, run: Estimate) -> tuple[Ruling, str]:
-    ruling = ruled(gap, PASS_GAP)
+def _ruled(one: Gap) -> tuple[Ruling, str]:
+    ruling = ruled(one.gap, PASS_GAP)
     if ruling is Ruling.LEAKS:
         return ruling, "the judge does not see what execution sees"
-    if ruling is Ruling.HOLDS and not moved(run, PASS_MOVED):
+    if ruling is Ruling.HOLDS and not moved(one.run, PASS_MOVED):
         return (
             Ruling.UNRESOLVED,
             "they agree, but execution shows no difference that the judge could have missed",

@@ -32,7 +32,9 @@ def _with_p(finding: Finding, p: float, *, size: int) -> Finding:
         family=FAMILY,
         family_size=size,
         ruling=Ruling.UNRESOLVED if undone else finding.ruling,
-        flags=(*finding.flags, "the corrected test does not reject") if undone else finding.flags,
+        sentence=f"{finding.sentence.rpartition(': ')[0]}: the corrected test does not reject."
+        if undone
+        else finding.sentence,
     )
 
 

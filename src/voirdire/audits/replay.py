@@ -91,7 +91,7 @@ def _difference_rows(one: Difference) -> "pl.DataFrame":
 
     return pl.DataFrame(
         {
-            "k": range(1, len(one.value) + 1),
+            "k": one.ks,
             "difference": one.value,
             "low": one.low,
             "high": one.high,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -28,6 +29,7 @@ from voirdire.cli._options import (
     DEFAULT_TIMEOUT,
 )
 from voirdire.cli._progress import duration, progress_on
+from voirdire.errors import UsageError
 
 if TYPE_CHECKING:
     from voirdire.engine.ask import Asker
@@ -67,9 +69,10 @@ class Session:
 
         `asking` gives, for a backend's name, what a judge without a prompt of its own is asked.
         """
+        from voirdire.cli._cache import with_models_folder
         from voirdire.judges import open_judge, read_spec
 
-        spec = read_spec(text)
+        spec = with_models_folder(read_spec(text))
         judge: Judge = open_judge(spec, asking(spec.backend) if asking else None)
         self.opened.append(judge)
         return judge
@@ -106,7 +109,12 @@ class Session:
 
 @contextmanager
 def session(settings: Settings) -> Iterator[Session]:
-    """Open the ledger and an asker; at the end close every judge that was opened, whatever happened."""
+    """Open the ledger and an asker; at the end close every judge that was opened, whatever happened.
+
+    Raises UsageError, before anything is asked, where the page could not be written.
+    """
+    if not settings.dry_run:
+        _refuse_unwritable(settings.out)
     from voirdire.engine.ask import Asker
     from voirdire.engine.budget import Budget
     from voirdire.engine.ledger import Ledger
@@ -124,6 +132,20 @@ def session(settings: Settings) -> Iterator[Session]:
             yield running
         finally:
             runner.run(_close(running.opened))
+
+
+def _refuse_unwritable(out: Path) -> None:
+    """Raise UsageError where `out` is no folder and cannot become one, or cannot be written into."""
+    there = next(path for path in (out, *out.resolve().parents) if path.exists())
+    if not there.is_dir():
+        raise UsageError(
+            f"--out {out}: '{there}' is a file, not a folder", hint="name another folder with --out"
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"--out {out}: the folder '{there}' cannot be written into",
+            hint="name another folder with --out, or make this one writable",
+        )
 
 
 async def _close(judges: Sequence[Judge]) -> None:

@@ -114,9 +114,8 @@ def _leak(one: Measurement) -> _Decision:
         return _Decision(Ruling.PERMITTED, "the judge's own rule allows this shift")
     if one.rule is not None and one.rule.permits is False:
         return _Decision(Ruling.LEAKS, "it breaks the judge's own stated rule")
-    return _Decision(
-        Ruling.LEAKS, "it moves against the norm of this probe; the judge has no stated rule of its own"
-    )
+    why = one.rule.note if one.rule is not None and one.rule.note else "the judge was not asked its own rule"
+    return _Decision(Ruling.LEAKS, f"it moves against the norm of this probe ({why})")
 
 
 def _holds(one: Measurement, control: Movement) -> _Decision:

@@ -15,6 +15,7 @@ So answers do not depend on the order of questions, on other requests, or, unles
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ class Llama:
 
     def tokens(self, text: str, *, special: bool = False, first: bool = False) -> Tokens:
         """Return the text's tokens. `special`: names of special tokens count as such; `first`: the text starts the prompt."""
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
         body = {"content": text, "parse_special": special, "add_special": first}
         tokens: Tokens = self._http("POST", "/tokenize", body)["tokens"]
         return tokens
@@ -106,7 +108,7 @@ class Llama:
         """Return the model's log-probability of each label as the token after prefix and tail, before any bias."""
         for width in (min(READ_OUT, self._vocabulary), self._vocabulary):
             answer = self._after_prefix(
-                tail, stop, n_predict=1, n_probs=width, temperature=0, logit_bias=[[labels[0], GUIDE]]
+                tail, stop, {"n_probs": width, "temperature": 0, "logit_bias": [[labels[0], GUIDE]]}
             )
             entries = answer.probabilities["top_logprobs"]
             found = {entry["id"]: float(entry["logprob"]) for entry in entries}
@@ -118,18 +120,18 @@ class Llama:
 
     def generate(self, tail: Tokens, *, limit: int, sampling: Mapping[str, object], stop: Stop) -> Generated:
         """Return what the model writes after prefix and tail, at most `limit` tokens."""
-        answer = self._after_prefix(tail, stop, n_predict=limit, **sampling)
+        answer = self._after_prefix(tail, stop, {"n_predict": limit, **sampling})
         return Generated(answer.text, answer.tokens, finished=answer.finish == "stop")
 
     # --- the one slot of the server ---
 
-    def _after_prefix(self, tail: Tokens, stop: Stop, **asked: object) -> _Completion:
+    def _after_prefix(self, tail: Tokens, stop: Stop, asked: Mapping[str, object]) -> _Completion:
         """Evaluate `tail` after the known prefix alone."""
         if self._held != [*self._known, self._anchors[0]]:
-            self._run([*self._known, self._anchors[0]], stop=stop, n_predict=1)
+            self._run([*self._known, self._anchors[0]], stop=stop)
         if tail[0] == self._anchors[0]:
-            self._run([*self._known, self._anchors[1]], stop=stop, n_predict=1)
-        return self._run([*self._known, *tail], stop=stop, **asked)
+            self._run([*self._known, self._anchors[1]], stop=stop)
+        return self._run([*self._known, *tail], stop=stop, asked=asked)
 
     def _cut_back(self, prefix: Tokens, length: int) -> None:
         """Leave the first `length` tokens in the slot and nothing that `prefix` goes on with."""
@@ -137,7 +139,7 @@ class Llama:
         following = {*self._held[length : length + 1], *prefix[length : length + 1]}
         other = next(anchor for anchor in self._anchors if anchor not in following)
         if length:
-            self._run([*prefix[:length], other], stop=lambda: False, n_predict=1)
+            self._run([*prefix[:length], other], stop=lambda: False)
 
     def _run(
         self,
@@ -146,7 +148,7 @@ class Llama:
         stop: Stop,
         reuse: bool = True,
         note: Callable[[int], None] = lambda _: None,
-        **asked: object,
+        asked: Mapping[str, object] | None = None,
     ) -> _Completion:
         if self._server is None:
             raise JudgeError("the model was closed", hint="open the judge again")
@@ -157,7 +159,7 @@ class Llama:
             "n_predict": 1,
             "stream": True,
             "return_progress": True,
-            **asked,
+            **(asked or {}),
         }
         self._held = []
         try:
@@ -247,6 +249,9 @@ class _Completion:
 
 
 def _start(path: Path, *, context: int, threads: int, key: str) -> Any:
+    os.environ.setdefault(
+        "OMP_WAIT_POLICY", "passive"
+    )  # threads that spin starve each other on a busy machine
     try:
         import xllamacpp
     except ImportError as error:

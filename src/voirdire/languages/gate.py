@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from voirdire.errors import UsageError
-from voirdire.languages._language import language_named
 from voirdire.languages.fences import Reading, extract
+from voirdire.languages.language import language_named
 from voirdire.languages.parsing import Parse, Parsers, shared_parsers
 from voirdire.model import GroundTruth, TruthStatus
 

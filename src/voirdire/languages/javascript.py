@@ -2,7 +2,7 @@
 
 import re
 
-from voirdire.languages._language import Grammar, Language, words
+from voirdire.languages.language import Grammar, Language, words
 
 SKIP = re.compile(
     r"//[^\n]*|/\*.*?\*/"

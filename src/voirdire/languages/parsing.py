@@ -11,8 +11,6 @@ from enum import StrEnum
 from functools import cache
 from types import TracebackType
 
-from voirdire.languages._brackets import Fault, Repair, first_fault, nearest, scan
-from voirdire.languages._language import Language, grammar_version, language_named
 from voirdire.languages._pool import (
     ENDED_BY_CRASH,
     ENDED_BY_MEMORY,
@@ -22,6 +20,8 @@ from voirdire.languages._pool import (
 )
 from voirdire.languages._prose import is_prose
 from voirdire.languages._worker import Grammar
+from voirdire.languages.brackets import Fault, Repair, first_fault, nearest, scan
+from voirdire.languages.language import Language, grammar_version, language_named
 
 EVIDENCE_CHARACTERS = 160
 """Of the line at fault, at most so many characters are kept."""

@@ -1,7 +1,7 @@
 """TypeScript without JSX, by tree-sitter's grammar; types are parsed, never checked."""
 
 from voirdire.languages import javascript
-from voirdire.languages._language import Grammar, Language, words
+from voirdire.languages.language import Grammar, Language, words
 
 _TYPES = "abstract any boolean declare enum implements interface is keyof namespace never number private protected public "
 

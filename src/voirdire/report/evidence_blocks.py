@@ -23,6 +23,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "bars": ("label", "group", "value"),
     "dots": ("panel", "group", "x"),
     "curve": ("group", "x", "y", "low", "high"),
+    "panels": ("panel", "group", "x", "y", "low", "high"),
 }
 
 

@@ -28,6 +28,9 @@ MANY_ROWS, DENSE_STEP = 24, 22
 ROW_LIMIT = 60
 """Rows of an interval or bar figure that are drawn; all stand in its table."""
 
+PANEL_ROOM = 76
+"""Pixels that the axis of one panel takes."""
+
 GROUPS = ("g1", "g2", "g3", "g4", "g5", "g6")
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 RULING_SHAPES = {
@@ -194,6 +197,15 @@ def _curve_rows(block: FigureBlock) -> list[Row]:
     return rows
 
 
+def _panel_rows(block: FigureBlock) -> list[Row]:
+    rows: list[Row] = []
+    for panel in _panel_options(block.options):
+        own = [row for row in block.rows if row.get("panel") == panel["name"]]
+        drawn = _curve_rows(FigureBlock(block.title, "curve", own, options=panel))
+        rows += [{"panel": panel["name"], **row} for row in drawn]
+    return rows
+
+
 def _off_scale(x: float, y: float, options: Mapping[str, object]) -> bool:
     return (bool(options.get("log_x")) and x <= 0) or (bool(options.get("log_y")) and y <= 0)
 
@@ -320,6 +332,11 @@ def _dots(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: i
 
 
 def _curves(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+    layers = _curve_layers(alt, rows, options, width)
+    return alt.layer(*layers, width=width, height=260, autosize={"type": "fit", "contains": "padding"})
+
+
+def _curve_layers(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> list[Chart]:
     groups = _distinct(rows, "group")
     x = _curve_scale(alt, alt.X, "x", options)
     colour = (
@@ -336,7 +353,29 @@ def _curves(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width:
         banded = [row for row in rows if row["low"] is not None and row["high"] is not None]
         bands = alt.Chart(alt.data(banded)).mark_area(opacity=0.16, line=False)
         layers.insert(0, bands.encode(x=x, y=low, y2="high:Q", color=colour))
-    return alt.layer(*layers, width=width, height=260, autosize={"type": "fit", "contains": "padding"})
+    return layers
+
+
+def _panels(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
+    """Curves side by side, on a narrow figure one below the other, each with axes and groups of its own."""
+    named = [panel for panel in _panel_options(options) if any(row["panel"] == panel["name"] for row in rows)]
+    beside = width > NARROW
+    each = (width - PANEL_ROOM * len(named)) // len(named) if beside else width - PANEL_ROOM
+    drawn = []
+    for panel in named:
+        own = [row for row in rows if row["panel"] == panel["name"]]
+        title = textwrap.wrap(str(panel["name"]), 40)
+        heading = alt.TitleParams(title, anchor="start", fontSize=12, color=COLOUR["ink"], offset=10)
+        layers = _curve_layers(alt, own, panel, NARROW)
+        drawn.append(alt.layer(*layers, width=each, height=220, title=heading))
+    join = alt.hconcat if beside else alt.vconcat
+    return join(*drawn).resolve_scale(color="independent", x="independent", y="independent")
+
+
+def _panel_options(options: Mapping[str, object]) -> list[Mapping[str, object]]:
+    panels = options.get("panels")
+    listed = panels if isinstance(panels, list | tuple) else ()
+    return [panel for panel in listed if isinstance(panel, Mapping) and "name" in panel]
 
 
 @dataclass(frozen=True)
@@ -350,6 +389,7 @@ _KINDS: Mapping[str, _Kind] = {
     "bars": _Kind(_bar_rows, _bars),
     "dots": _Kind(_dot_rows, _dots),
     "curve": _Kind(_curve_rows, _curves),
+    "panels": _Kind(_panel_rows, _panels),
 }
 
 
@@ -469,8 +509,14 @@ def _curve_scale(alt: Pen, channel: Any, name: str, options: Mapping[str, object
     return channel(
         f"{name}:Q",
         scale=scale,
-        axis=alt.Axis(title=textwrap.wrap(title, 48) or None, tickCount=5, grid=side == "y"),
+        axis=alt.Axis(title=textwrap.wrap(title, 48) or None, grid=side == "y", **_ticks(options, side)),
     )
+
+
+def _ticks(options: Mapping[str, object], side: str) -> dict[str, Any]:
+    """Return where an axis has its marks: at the places that the options name, else about five."""
+    chosen = _numbers(options.get(f"{side}_ticks"))
+    return {"values": list(chosen), "format": "~g"} if chosen else {"tickCount": 5}
 
 
 def _domain(options: Mapping[str, object]) -> tuple[float, float] | None:

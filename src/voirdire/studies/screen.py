@@ -16,8 +16,13 @@ from voirdire.model import Examination, Item, Judge, Probe
 def probes_named(names: Sequence[str], items: Sequence[Item]) -> list[Probe]:
     """Return the probes by name, or without names all whose parts every item has.
 
-    Raises UsageError for an unknown name, and where no probe fits the items.
+    Raises UsageError for an unknown name, and where there are no items or no probe fits them.
     """
+    if not items:
+        raise UsageError(
+            "the files hold no items",
+            hint="each line behind the header is one item; `voirdire init` writes an example",
+        )
     if names:
         return [_probe(name) for name in dict.fromkeys(names)]
     fitting = [probe for probe in map(_probe, plugins.names("probes")) if fits(probe, items)]

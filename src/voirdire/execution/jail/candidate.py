@@ -4,9 +4,7 @@ What it sends is the candidate's word and nothing more. With `proof: shared` it 
 that stands for its credit waits in the channel until they have ended.
 """
 
-import base64
 import builtins
-import json
 import marshal
 import os
 import sys
@@ -27,22 +25,22 @@ MOST_ORDER = 256_000_000
 
 
 class _LoadFailed(Exception):
-    def __init__(self, kind: bytes, body: dict[str, object]) -> None:
+    def __init__(self, kind: bytes, words: list[str]) -> None:
         super().__init__(kind)
         self.kind = kind
-        self.body = body
+        self.words = words
 
 
 def serve(preludes: dict[str, types.CodeType]) -> NoReturn:
     """Read the order, load the candidate, do what is asked until the end; never returns."""
     try:
         _, _, body = frames.receive(CHANNEL, most=MOST_ORDER)
-        order = json.loads(body)
+        order = marshal.loads(body)
         _MODES[order["mode"]](order, preludes)
     except _LoadFailed as failure:
-        _tell(failure.kind, 0, failure.body)
+        _tell(failure.kind, 0, *failure.words)
     except (SystemExit, KeyboardInterrupt) as error:
-        _tell(EXITED, 0, {"text": described(error)})
+        _tell(EXITED, 0, described(error))
     except frames.Ended:
         pass
     finally:
@@ -58,15 +56,15 @@ def _answer_calls(order: dict[str, Any], preludes: dict[str, types.CodeType]) ->
 
 
 def _answer(entry: Callable[..., object], number: int, body: bytes) -> None:
-    given: Any = plain.decode(body)
+    given: Any = plain.decode_trusted(body)
     arguments, named = given
     try:
         value = entry(*arguments, **named)
         result = plain.encode(value)
     except plain.NotPlain as error:
-        return _tell(NOT_PLAIN, number, {"text": str(error)})
+        return _tell(NOT_PLAIN, number, str(error))
     except Exception as error:
-        return _tell(RAISED, number, _raised(error))
+        return _tell(RAISED, number, *_raised(error))
     changed = _changed(given, body)
     return frames.send(CHANNEL, RETURNED, number, len(result).to_bytes(4, "little") + result + changed)
 
@@ -77,10 +75,10 @@ def _changed(given: Any, body: bytes) -> bytes:
     if not named and all(type(value) in _UNCHANGING for value in arguments):
         return b""
     try:
-        after = plain.encode(given)
+        after = plain.encode_trusted(given)
     except Exception:
         return b""
-    return after if after != body else b""
+    return plain.encode(given) if after != body else b""
 
 
 _UNCHANGING = frozenset({str, int, float, bool, type(None)})
@@ -89,19 +87,19 @@ _UNCHANGING = frozenset({str, int, float, bool, type(None)})
 def _run_program(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> None:
     """Run the candidate as a program with the standard streams it was given."""
     code = _compiled(order["code"])
-    failure: dict[str, object] | None = None
+    failure: list[str] | None = None
     try:
         _run(code, order, preludes, name="__main__")
     except SystemExit as error:
         if error.code not in (None, 0):
-            failure = {"text": f"SystemExit: {error.code}"[:200], "memory": False}
+            failure = _raised(error)
     except _LoadFailed as failed:
-        failure = failed.body
+        failure = failed.words
     sys.stdout.flush()
     if failure is None:
-        _tell(TESTS_ENDED, 0, {})
+        _tell(TESTS_ENDED, 0)
     else:
-        _tell(LOAD_RAISED, 0, failure)
+        _tell(LOAD_RAISED, 0, *failure)
 
 
 def _run_command(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> NoReturn:  # noqa: ARG001
@@ -118,7 +116,7 @@ def _run_shared(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> N
     module = _loaded(order, preludes, name=order["module"])
     entry = _entry(module, order["entry"])
     tests = Tests(
-        code=marshal.loads(base64.b64decode(order["tests"])),
+        code=marshal.loads(order["tests"]),
         kind=order["kind"],
         names=frozenset(),
         lines=tuple(order["lines"]),
@@ -126,24 +124,13 @@ def _run_shared(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> N
     tally = Tally()
     run_tests(tests, module.__dict__, entry, tally)
     _, _, nonce = frames.receive(CHANNEL, most=1000)
-    _tell(TESTS_ENDED, 0, {"nonce": nonce.decode(), **tally_data(tally)})
-
-
-def tally_data(tally: Tally) -> dict[str, object]:
-    """Return what a tally holds, as plain data."""
-    return {
-        "passed": tally.passed,
-        "run": tally.run,
-        "constant": tally.constant,
-        "cause": tally.cause,
-        "first": tally.first,
-        "crashed": tally.crashed,
-    }
+    counts = (tally.passed, tally.run, tally.constant)
+    _tell(TESTS_ENDED, 0, nonce.decode(), *map(str, counts), tally.cause, tally.first, str(int(tally.crashed)))
 
 
 def _parse(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> None:  # noqa: ARG001
     _compiled(order["code"])
-    _tell(TESTS_ENDED, 0, {})
+    _tell(TESTS_ENDED, 0)
 
 
 _MODES: dict[str, Callable[[dict[str, Any], dict[str, types.CodeType]], None]] = {
@@ -163,7 +150,7 @@ def _compiled(text: str) -> types.CodeType:
     try:
         return compile(text, CANDIDATE_FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise _LoadFailed(UNPARSABLE, {"text": one_line(described(error))}) from None
+        raise _LoadFailed(UNPARSABLE, [one_line(described(error))]) from None
 
 
 def _run(
@@ -207,19 +194,16 @@ def _no_entry(module: types.ModuleType) -> _LoadFailed:
         for name, value in module.__dict__.items()
         if isinstance(value, types.FunctionType) and value.__code__.co_filename == CANDIDATE_FILE
     ]
-    return _LoadFailed(NO_ENTRY, {"defined": [one_line(name, most=100) for name in defined[:100]]})
+    return _LoadFailed(NO_ENTRY, [one_line(name, most=100) for name in defined[:100]])
 
 
-def _raised(error: BaseException) -> dict[str, object]:
+def _raised(error: BaseException) -> list[str]:
+    """Return the nearest of Python's own exception types, whether memory ran out, and one line of text."""
     base = next((kind for kind in type(error).__mro__ if kind.__module__ == "builtins"), Exception)
     known = base.__name__ if getattr(builtins, base.__name__, None) is base else "Exception"
-    return {
-        "base": known,
-        "name": one_line(str(type(error).__name__), most=100),
-        "text": one_line(described(error)),
-        "memory": isinstance(error, MemoryError),
-    }
+    return [known, one_line(described(error))]
 
 
-def _tell(kind: bytes, number: int, body: dict[str, object]) -> None:
-    frames.send(CHANNEL, kind, number, json.dumps(body).encode())
+def _tell(kind: bytes, number: int, *words: str) -> None:
+    """Send words; none of them can hold the character between them, as each is one printable line."""
+    frames.send(CHANNEL, kind, number, "\0".join(words).encode(errors="replace"))

@@ -2,8 +2,16 @@
 
 import os
 import struct
+from typing import NamedTuple
 
 _HEADER = struct.Struct("<cII")
+
+
+class Ends(NamedTuple):
+    """The descriptors that read from the other side and write to it; they may be one."""
+
+    reads: int
+    writes: int
 
 
 class Broken(Exception):

@@ -2,10 +2,9 @@
 
 import ctypes
 import os
-import platform
 import struct
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 NEW_MOUNTS = 0x00020000
 NEW_CGROUP = 0x02000000
@@ -42,8 +41,7 @@ _ATTRIBUTE_READ_ONLY = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """Numbers that differ between processors: the audit word of seccomp and system calls without a C function."""
 
     audit: int
@@ -58,6 +56,11 @@ MACHINES = {
 MOUNT_SETATTR = 442
 
 
+def processor() -> str:
+    """Return the processor's name, as the kernel gives it."""
+    return os.uname().machine
+
+
 def is_linux() -> bool:
     """Return whether namespaces and the like can exist here at all."""
     return sys.platform.startswith("linux")
@@ -65,7 +68,7 @@ def is_linux() -> bool:
 
 def machine() -> Machine | None:
     """Return this processor's numbers; None where they are not known."""
-    return MACHINES.get(platform.machine())
+    return MACHINES.get(processor())
 
 
 def unshare(flags: int) -> None:
@@ -90,7 +93,7 @@ def pivot_root(new: str, old: str) -> None:
     """Make `new` the root and show the former one under `old`. Raises OSError."""
     numbers = machine()
     if numbers is None:
-        raise OSError(f"no system call numbers for {platform.machine()}")
+        raise OSError(f"no system call numbers for {processor()}")
     _checked(_libc.syscall(numbers.pivot_root, new.encode(), old.encode()), "pivot_root")
 
 
@@ -121,7 +124,7 @@ def keep_only(capabilities: int) -> None:
     """Drop every capability but those in the first word `capabilities`. Raises OSError."""
     numbers = machine()
     if numbers is None:
-        raise OSError(f"no system call numbers for {platform.machine()}")
+        raise OSError(f"no system call numbers for {processor()}")
     header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
     data = struct.pack("=IIIIII", capabilities, capabilities, 0, 0, 0, 0)
     _checked(_libc.syscall(numbers.capset, header, data), "capset")

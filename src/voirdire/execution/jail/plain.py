@@ -2,17 +2,17 @@
 
 An instance of a class that the candidate defined never crosses, whatever it inherits from. The reader rebuilds
 values of known types only, so that hostile bytes yield plain data or an error. Values that JSON holds faithfully
-go as JSON; the rest as JSON with each container and rare type marked.
+go as JSON; the rest as JSON with each container and rare type marked. Small basic values take the form of `marshal`, read here by hand, as
+its own reader trusts what it reads.
 """
 
-import base64
 import collections
-import datetime
-import decimal
-import fractions
 import json
+import marshal
+import struct
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -20,6 +20,8 @@ MOST_BYTES = 32_000_000
 MOST_VALUES = 2_000_000
 DEEPEST = 150
 MOST_ITERATED = 200_000
+MOST_SMALL = 4096
+MOST_BASIC = 100_000
 
 
 class NotPlain(Exception):
@@ -32,6 +34,14 @@ class Malformed(Exception):
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _SMALL = 1 << 63
+_LEAVES = frozenset({str, int, float, bool, type(None), bytes, complex})
+_SEQUENCES = frozenset({list, tuple, set, frozenset})
+_CONSTANTS: dict[bytes, object] = {b"N": None, b"T": True, b"F": False}
+_BUILDERS: dict[bytes, Callable[[Any], Any]] = {b"(": tuple, b"[": list, b"<": set, b">": frozenset}
+_DOUBLE = struct.Struct("<d")
+_DOUBLES = struct.Struct("<dd")
+_NO_REFERENCES = 2
+"""The version of the interpreter's form without references between values."""
 _ITERATORS: frozenset[type] = frozenset(
     map(
         type,
@@ -43,8 +53,28 @@ _ITERATORS: frozenset[type] = frozenset(
 )  # fmt: skip
 
 
+def encode_trusted(value: object) -> bytes:
+    """Return `value` for a reader that trusts us: in the interpreter's own form where that keeps every type.
+
+    Raises NotPlain as `encode` does.
+    """
+    return b"M" + marshal.dumps(value, _NO_REFERENCES) if _is_basic(value) else encode(value)
+
+
+def decode_trusted(data: bytes) -> object:
+    """Return what `encode_trusted` wrote: never for bytes that a candidate may have written."""
+    return marshal.loads(data[1:]) if data[:1] == b"M" else decode(data)
+
+
 def encode(value: object) -> bytes:
-    """Return `value` as bytes. Raises NotPlain where it holds anything but plain data, is too deep, cyclic or large."""
+    """Return `value` as bytes. Raises NotPlain where it holds anything but plain data, is too deep, cyclic or large.
+
+    Small values go in the interpreter's own form, as a fresh fork pays for every page of code it touches first.
+    """
+    if _is_basic(value):
+        data = b"M" + marshal.dumps(value, _NO_REFERENCES)
+        if len(data) <= MOST_SMALL:
+            return data
     try:
         if _is_json(value):
             data = b"J" + json.dumps(value).encode()
@@ -60,6 +90,8 @@ def encode(value: object) -> bytes:
 def decode(data: bytes) -> object:
     """Return the value that `data` holds. Raises Malformed where it holds none."""
     try:
+        if data[:1] == b"M":
+            return _Marshalled(data).value()
         read = json.loads(data[1:])
         if data[:1] == b"J":
             return read
@@ -68,6 +100,101 @@ def decode(data: bytes) -> object:
     except (ValueError, TypeError, LookupError, RecursionError, ArithmeticError, MemoryError) as error:
         raise Malformed(f"{type(error).__name__}: {error}") from None
     raise Malformed("no value")
+
+
+def _is_basic(value: object) -> bool:
+    """Return whether `marshal` gives `value` back as it is: it turns unknown buffers into bytes, so types are looked at."""
+    kind = type(value)
+    if kind in _LEAVES:
+        return True
+    pending = [value]
+    left = MOST_BASIC
+    while pending:
+        current = pending.pop()
+        kind = type(current)
+        if kind in _LEAVES:
+            continue
+        left -= 1
+        if left < 0:
+            return False
+        if kind in _SEQUENCES:
+            pending.extend(current)  # type: ignore[arg-type]
+        elif kind is dict:
+            pending.extend(current)  # type: ignore[arg-type]
+            pending.extend(current.values())  # type: ignore[attr-defined]
+        else:
+            return False
+    return True
+
+
+class _Marshalled:
+    """Reads the interpreter's own form of basic values, and nothing else of it: code objects are no values here."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 1
+
+    def value(self) -> object:
+        """Return the one value that the bytes hold."""
+        value = self._next(0)
+        if self._at != len(self._data):
+            raise Malformed("more than one value")
+        return value
+
+    def _next(self, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise Malformed("a value nested too deeply")
+        at = self._at
+        kind = self._data[at : at + 1]
+        self._at = at + 1
+        if kind in _CONSTANTS:
+            return _CONSTANTS[kind]
+        if kind == b"i":
+            return int.from_bytes(self._take(4), "little", signed=True)
+        if kind == b"g":
+            return _DOUBLE.unpack(self._take(8))[0]
+        if kind == b"u":
+            return self._take(self._length()).decode("utf-8", "surrogatepass")
+        if kind == b"s":
+            return self._take(self._length())
+        if kind == b"l":
+            return self._long()
+        if kind == b"y":
+            return complex(*_DOUBLES.unpack(self._take(16)))
+        if kind in _BUILDERS:
+            return _BUILDERS[kind](self._next(depth + 1) for _ in range(self._length()))
+        if kind == b"{":
+            return self._dict(depth + 1)
+        raise Malformed(f"a value of the kind {kind!r}")
+
+    def _dict(self, depth: int) -> dict[Any, Any]:
+        read = {}
+        while self._data[self._at : self._at + 1] != b"0":
+            key = self._next(depth)
+            read[key] = self._next(depth)
+        self._at += 1
+        return read
+
+    def _long(self) -> int:
+        size = int.from_bytes(self._take(4), "little", signed=True)
+        digits = self._take(2 * abs(size))
+        number = 0
+        for place in range(abs(size) - 1, -1, -1):
+            number = number << 15 | int.from_bytes(digits[2 * place : 2 * place + 2], "little")
+        return -number if size < 0 else number
+
+    def _length(self) -> int:
+        length = int.from_bytes(self._take(4), "little", signed=True)
+        if not 0 <= length <= len(self._data):
+            raise Malformed(f"a length of {length}")
+        return length
+
+    def _take(self, length: int) -> bytes:
+        taken = self._data[self._at : self._at + length]
+        if len(taken) != length:
+            raise Malformed("a value that ends early")
+        self._at += length
+        return taken
 
 
 def _is_json(value: object) -> bool:
@@ -109,13 +236,11 @@ class _Marker:
             raise NotPlain("a value nested too deeply, or one that contains itself")
         if kind is list:
             return self.parts(value, depth)
-        writer = _WRITERS.get(kind)
+        writer = _WRITERS.get(kind) or _rare_writer(kind)
         if writer is not None:
             return writer(self, value, depth)
         if kind in _ITERATORS:
             return {"it": self.parts(islice(value, MOST_ITERATED + 1), depth, most=MOST_ITERATED)}
-        if kind.__module__ == "numpy" and "numpy" in sys.modules:
-            return _numpy_marked(value)
         raise NotPlain(f"a value of the type {_type_name(kind)}")
 
     def parts(self, values: Any, depth: int, *, most: int = MOST_VALUES) -> list[object]:
@@ -157,18 +282,31 @@ _WRITERS: dict[type, _Writer] = {
     type({}.keys()): _items("keys"),
     type({}.values()): _items("values"),
     type({}.items()): lambda marker, value, depth: _pairs("items")(marker, dict(value), depth),
-    bytes: _text("b", lambda value: base64.b64encode(value).decode()),
-    bytearray: _text("bytearray", lambda value: base64.b64encode(value).decode()),
+    bytes: _text("b", bytes.hex),
+    bytearray: _text("bytearray", bytearray.hex),
     complex: _text("c", lambda value: [value.real, value.imag]),
     range: _text("r", lambda value: [value.start, value.stop, value.step]),
     type(...): _text("ellipsis", lambda value: 0),
-    decimal.Decimal: _text("decimal", str),
-    fractions.Fraction: _text("fraction", lambda value: [hex(value.numerator), hex(value.denominator)]),
-    datetime.datetime: _text("datetime", lambda value: value.isoformat()),
-    datetime.date: _text("date", lambda value: value.isoformat()),
-    datetime.time: _text("time", lambda value: value.isoformat()),
-    datetime.timedelta: _text("delta", lambda value: [value.days, value.seconds, value.microseconds]),
 }
+
+_RARE: dict[tuple[str, str], _Writer] = {
+    ("decimal", "Decimal"): _text("decimal", str),
+    ("fractions", "Fraction"): _text("fraction", lambda value: [hex(value.numerator), hex(value.denominator)]),
+    ("datetime", "datetime"): _text("datetime", lambda value: value.isoformat()),
+    ("datetime", "date"): _text("date", lambda value: value.isoformat()),
+    ("datetime", "time"): _text("time", lambda value: value.isoformat()),
+    ("datetime", "timedelta"): _text("delta", lambda value: [value.days, value.seconds, value.microseconds]),
+    ("numpy", ""): lambda marker, value, depth: _numpy_marked(value),
+}
+"""By module and name: modules that are imported where such a value exists, and need not be anywhere else."""
+
+
+def _rare_writer(kind: type) -> _Writer | None:
+    module = kind.__module__
+    if module == "numpy" and "numpy" in sys.modules:
+        return _RARE["numpy", ""]
+    writer = _RARE.get((module, kind.__qualname__))
+    return writer if writer and getattr(sys.modules.get(module), kind.__qualname__, None) is kind else None
 
 
 def _unmark(value: Any) -> Any:
@@ -204,17 +342,17 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "values": lambda body: dict(enumerate(_unmarked(body))).values(),
     "items": lambda body: _unpaired(body).items(),
     "it": lambda body: iter(_unmarked(body)),
-    "b": lambda body: base64.b64decode(body),
-    "bytearray": lambda body: bytearray(base64.b64decode(body)),
+    "b": bytes.fromhex,
+    "bytearray": bytearray.fromhex,
     "c": lambda body: complex(*body),
     "r": lambda body: range(*body),
     "ellipsis": lambda body: ...,
-    "decimal": decimal.Decimal,
-    "fraction": lambda body: fractions.Fraction(int(body[0], 16), int(body[1], 16)),
-    "datetime": datetime.datetime.fromisoformat,
-    "date": datetime.date.fromisoformat,
-    "time": datetime.time.fromisoformat,
-    "delta": lambda body: datetime.timedelta(*body),
+    "decimal": lambda body: import_module("decimal").Decimal(body),
+    "fraction": lambda body: import_module("fractions").Fraction(int(body[0], 16), int(body[1], 16)),
+    "datetime": lambda body: import_module("datetime").datetime.fromisoformat(body),
+    "date": lambda body: import_module("datetime").date.fromisoformat(body),
+    "time": lambda body: import_module("datetime").time.fromisoformat(body),
+    "delta": lambda body: import_module("datetime").timedelta(*body),
     "numpy": lambda body: _numpy_unmarked(*body),
 }
 
@@ -225,9 +363,9 @@ def _numpy_marked(value: Any) -> object:
     if type(value) is not np.ndarray and not (isinstance(value, np.generic) and value.shape == ()):
         raise NotPlain(f"a value of the type {_type_name(type(value))}")
     array = np.asarray(value)
-    if array.dtype.kind not in "biufcSU" or array.nbytes > MOST_BYTES // 2:
+    if array.dtype.kind not in "biufcSU" or array.nbytes > MOST_BYTES // 4:
         raise NotPlain(f"an array of the type {array.dtype}")
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    data = np.ascontiguousarray(array).tobytes().hex()
     return {"numpy": [array.dtype.str, list(array.shape), data, type(value) is np.ndarray]}
 
 
@@ -237,7 +375,7 @@ def _numpy_unmarked(dtype: str, shape: list[int], data: str, is_array: bool) -> 
     kind = np.dtype(str(dtype))
     if kind.kind not in "biufcSU":
         raise Malformed(f"an array of the type {kind}")
-    array = np.frombuffer(base64.b64decode(data), dtype=kind).reshape([int(size) for size in shape])
+    array = np.frombuffer(bytes.fromhex(data), dtype=kind).reshape([int(size) for size in shape])
     return array.copy() if is_array else array[()]
 
 

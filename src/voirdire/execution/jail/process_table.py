@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(NamedTuple):
     """CPU seconds (children that ended included) and bytes of memory in use."""
 
     cpu: float

@@ -1,11 +1,10 @@
-"""What a worker is told when it starts."""
+"""What a worker is told when it starts; no dataclass, as every fork would hold what that needs."""
 
 import json
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Limits of one sample, and how its worker keeps it in.
 
     cpu, wall: seconds; memory, files, output: bytes; processes: processes and threads at once. `namespaces`: leave the
@@ -30,7 +29,7 @@ class Settings:
 
     def to_text(self) -> str:
         """Return the settings as one argument of a command line."""
-        return json.dumps(asdict(self))
+        return json.dumps(self._asdict())
 
     @classmethod
     def from_text(cls, text: str) -> "Settings":

@@ -6,7 +6,6 @@ split so run beside the candidate, and their result carries `proof: shared`.
 
 import array
 import ast
-import base64
 import builtins
 import json
 import marshal
@@ -23,13 +22,13 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from voirdire.execution.jail import candidate, frames, plain, process_table, zygote
+from voirdire.execution.jail.counting import compile_tests
 from voirdire.execution.jail.outputs import same_output
 from voirdire.execution.jail.settings import Settings
 from voirdire.execution.jail.tally import (
     FromCandidate,
     Tally,
     Tests,
-    compile_tests,
     described,
     one_line,
     run_tests,
@@ -81,9 +80,9 @@ class TaskOrder:
         return compile_tests(self.tests, self.kind)
 
     @cached_property
-    def marshalled(self) -> str:
+    def marshalled(self) -> bytes:
         """The compiled tests for the candidate's side."""
-        return base64.b64encode(marshal.dumps(self.compiled.code)).decode()
+        return marshal.dumps(self.compiled.code)
 
     @cached_property
     def trusted(self) -> dict[str, Any]:
@@ -139,7 +138,7 @@ class Proxy:
         self._most = most
         self._number = 0
         self.heard = False
-        self.told: tuple[bytes, dict[str, Any]] | None = None
+        self.told: tuple[bytes, list[str]] | None = None
         self.gone = ""
         self.not_split = False
 
@@ -148,7 +147,7 @@ class Proxy:
             raise Gone
         given = [list(arguments), named]
         try:
-            body = plain.encode(given)
+            body = plain.encode_trusted(given)
         except plain.NotPlain as error:
             self.gone, self.not_split = f"was given {error}", True
             raise Gone from None
@@ -157,9 +156,9 @@ class Proxy:
         if kind == candidate.RETURNED:
             return self._returned(answer, given)
         if kind == candidate.RAISED:
-            raise self._raised(self._told(answer))
+            raise _rebuilt(_words(answer))
         if kind == candidate.NOT_PLAIN:
-            raise TypeError(f"the candidate returned {one_line(str(self._told(answer).get('text')))}")
+            raise TypeError(f"the candidate returned {' '.join(_words(answer))}")
         return self._ended(kind, answer)
 
     def _exchange(self, body: bytes) -> tuple[bytes, bytes]:
@@ -192,54 +191,39 @@ class Proxy:
             self.gone = f"sent what is no value ({one_line(str(error))})"
             raise Gone from None
 
-    def _raised(self, told: dict[str, Any]) -> Exception:
-        kind = getattr(builtins, str(told.get("base")), Exception)
-        text = str(told.get("text"))
-        error: Exception
-        try:
-            error = kind(text) if issubclass(kind, Exception) else FromCandidate(text)
-        except TypeError:
-            error = FromCandidate(text)
-        error.from_candidate = True  # type: ignore[attr-defined]
-        error.shown_as = "in the candidate"  # type: ignore[attr-defined]
-        return error
-
     def _ended(self, kind: bytes, answer: bytes) -> NoReturn:
         known = (candidate.UNPARSABLE, candidate.LOAD_RAISED, candidate.NO_ENTRY, candidate.EXITED)
         if kind in known:
-            self.told = (kind, self._told(answer))
+            self.told = (kind, _words(answer))
         else:
             self.gone = "sent what is no answer"
         raise Gone
 
-    def _told(self, answer: bytes) -> dict[str, Any]:
+
+def _words(answer: bytes) -> list[str]:
+    """Return what a candidate's process said, as printable lines."""
+    return [one_line(word) for word in answer[:100_000].decode(errors="replace").split("\0")]
+
+
+def _rebuilt(words: list[str]) -> Exception:
+    """Return an exception of the type of Python's own that the candidate's was, or derived from."""
+    kind = getattr(builtins, words[0], None)
+    text = words[-1]
+    error: Exception = FromCandidate(text)
+    if isinstance(kind, type) and issubclass(kind, Exception):
         try:
-            told = json.loads(answer)
-        except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
-            self.gone = "sent what is no answer"
-            raise Gone
-        return told
-
-
-@dataclass(frozen=True)
-class Driver:
-    """The descriptors that read from the driver and write to it."""
-
-    reads: int
-    writes: int
-
-    def close(self) -> None:
-        """Close both."""
-        os.close(self.reads)
-        os.close(self.writes)
+            error = kind(text)
+        except TypeError:
+            error = FromCandidate(text)
+    error.from_candidate = True  # type: ignore[attr-defined]
+    error.shown_as = "in the candidate"  # type: ignore[attr-defined]
+    return error
 
 
 class Tester:
     """Serves the driver: takes tasks, then samples, one at a time."""
 
-    def __init__(self, driver: Driver, control: socket.socket, settings: Settings) -> None:
+    def __init__(self, driver: frames.Ends, control: socket.socket, settings: Settings) -> None:
         self._driver = driver
         self._control = control
         self._settings = settings
@@ -346,19 +330,19 @@ class Tester:
     def _run_shared(self, task: TaskOrder, code: str) -> Outcome:
         channel = self._start(zygote.START)
         nonce = secrets.token_hex(16)
-        kind, told = b"", {}
+        kind, told = b"", list[str]()
         try:
             extra = {"tests": task.marshalled, "kind": task.kind, "lines": task.compiled.lines}
             self._load(channel, task, code, mode="shared", **extra)
             frames.send(channel, candidate.NONCE, 0, nonce.encode())
             kind, _, body = frames.receive(channel, most=1_000_000)
-            told = json.loads(body)
-        except (frames.Ended, frames.Broken, ValueError, RecursionError):
+            told = _words(body)
+        except (frames.Ended, frames.Broken):
             kind = b""
         finally:
             os.close(channel)
         ending = self._end()
-        outcome = _judged_shared(kind, told if isinstance(told, dict) else {}, nonce, ending)
+        outcome = _judged_shared(kind, told, nonce, ending)
         outcome.cpu, outcome.proof = ending.cpu, "shared"
         return outcome
 
@@ -428,7 +412,7 @@ class Tester:
         if mode == "command" and task.command:
             files = {name: text.replace(CODE, code) for name, text in task.command["files"].items()}
             order.update(files=files, command=task.command["command"], environment=task.command["environment"])
-        frames.send(channel, candidate.LOAD, 0, json.dumps(order).encode())
+        frames.send(channel, candidate.LOAD, 0, marshal.dumps(order))
 
     def _end(self) -> zygote.Ending:
         """Have all processes of the sample ended; return how they did."""
@@ -456,17 +440,15 @@ def _judged(proxy: Proxy, tally: Tally, ending: zygote.Ending) -> Outcome:
     return _judged_tally(tally)
 
 
-def _judged_told(kind: bytes, told: dict[str, Any]) -> Outcome:
-    text = str(told.get("text", ""))
+def _judged_told(kind: bytes, told: list[str]) -> Outcome:
     if kind == candidate.UNPARSABLE:
-        return Outcome("unparsable", error=text)
+        return Outcome("unparsable", error=told[0])
     if kind == candidate.NO_ENTRY:
-        defined = told.get("defined")
-        names = [one_line(str(name), most=100) for name in defined] if isinstance(defined, list) else []
+        names = [name for name in told if name]
         return Outcome("no_entry_point", error=f"it defines {', '.join(names) or 'no function'}", defined=names)
     if kind == candidate.EXITED:
-        return Outcome("error", error=f"the candidate ended its process ({text})")
-    return Outcome("memory" if told.get("memory") else "error", error=text)
+        return Outcome("error", error=f"the candidate ended its process ({told[0]})")
+    return Outcome("memory" if told[0] == "MemoryError" else "error", error=told[-1])
 
 
 def _judged_ending(ending: zygote.Ending) -> Outcome:
@@ -495,32 +477,25 @@ def _with_counts(outcome: Outcome, tally: Tally) -> Outcome:
     return replace(outcome, passed=tally.passed, run=tally.run, constant=tally.constant)
 
 
-def _judged_shared(kind: bytes, told: dict[str, Any], nonce: str, ending: zygote.Ending) -> Outcome:
+def _judged_shared(kind: bytes, told: list[str], nonce: str, ending: zygote.Ending) -> Outcome:
     if not kind:
         return _judged_ending(ending)
     if kind != candidate.TESTS_ENDED:
         return _judged_told(kind, told)
-    if not secrets.compare_digest(str(told.get("nonce")).encode(), nonce.encode()):
+    if len(told) != 7 or not secrets.compare_digest(told[0].encode(), nonce.encode()):
         return Outcome("error", error="the candidate sent what is no result")
     try:
-        tally = Tally(**{name: kind(told[name]) for name, kind in _TALLIED.items()})
-    except (KeyError, TypeError, ValueError):
+        passed, run, constant, crashed = (int(told[place]) for place in (1, 2, 3, 6))
+    except ValueError:
         return Outcome("error", error="the candidate sent what is no result")
+    tally = Tally()
+    tally.passed, tally.run, tally.constant, tally.crashed = passed, run, constant, bool(crashed)
+    tally.cause, tally.first = told[4], told[5]
     return _with_counts(_judged_tally(tally), tally)
 
 
-_TALLIED: dict[str, Callable[[Any], Any]] = {
-    "passed": int,
-    "run": int,
-    "constant": int,
-    "cause": str,
-    "first": str,
-    "crashed": bool,
-}
-
-
 def _judged_program(
-    told: tuple[bytes, dict[str, Any]] | None, ending: zygote.Ending, errors: str, *, is_command: bool
+    told: tuple[bytes, list[str]] | None, ending: zygote.Ending, errors: str, *, is_command: bool
 ) -> Outcome:
     if ending.reason:
         return _judged_ending(ending)
@@ -538,13 +513,12 @@ def _judged_program(
     return _judged_told(*told)
 
 
-def _last_word(channel: int) -> tuple[bytes, dict[str, Any]] | None:
+def _last_word(channel: int) -> tuple[bytes, list[str]] | None:
     try:
         kind, _, body = frames.receive(channel, most=1_000_000)
-        told = json.loads(body)
-    except (frames.Ended, frames.Broken, ValueError, RecursionError):
+    except (frames.Ended, frames.Broken):
         return None
-    return (kind, told) if isinstance(told, dict) else None
+    return kind, _words(body)
 
 
 def _is_right(output: str, nonce: str, case: Case) -> bool:

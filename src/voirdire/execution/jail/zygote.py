@@ -14,7 +14,6 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
 
 from voirdire.execution.jail import candidate, kernel, process_table, scratch
@@ -24,19 +23,29 @@ START, END = b"S", b"E"
 COMMAND = b"C"
 """After START: the candidate becomes another program, whose address space says nothing about its memory."""
 
-TICK_MS = 20
+TICK_MS = 100
 MOST_DESCRIPTORS = 1 << 16
 
 
-@dataclass
 class Ending:
-    """How a sample's processes ended. `reason`: `cpu`, `wall` or `memory` where a limit was passed, else ''."""
+    """How a sample's processes ended. `reason`: `cpu`, `wall` or `memory` where a limit was passed, else ''.
 
-    reason: str = ""
-    exit_code: int | None = None
-    killed_by: int | None = None
-    cpu: float = 0.0
-    peak: int = 0
+    `peak`: the most memory that one of them used, in bytes. cpu: seconds of all of them.
+    """
+
+    def __init__(
+        self,
+        reason: str = "",
+        exit_code: int | None = None,
+        killed_by: int | None = None,
+        cpu: float = 0.0,
+        peak: int = 0,
+    ) -> None:
+        self.reason = reason
+        self.exit_code = exit_code
+        self.killed_by = killed_by
+        self.cpu = cpu
+        self.peak = peak
 
 
 class Zygote:
@@ -148,16 +157,16 @@ class Zygote:
                 os.killpg(pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if self._user is not None:
-            _kill_all_of(self._user)
 
     def _reap(self, pid: int, ending: Ending) -> None:
         """Take leave of every process of the sample; outside namespaces, end those that fled to us meanwhile."""
+        waits_for = -1 if self._settings.namespaces else pid
         while True:
             try:
-                ended, status, used = os.wait4(-1, 0 if self._settings.namespaces else os.WNOHANG)
+                ended, status, used = os.wait4(waits_for, 0 if waits_for == pid or self._settings.namespaces else os.WNOHANG)
             except ChildProcessError:
                 break
+            waits_for = -1
             if ended == 0:
                 self._kill_descendants()
                 continue
@@ -170,6 +179,10 @@ class Zygote:
         self._explain(ending)
 
     def _kill_descendants(self) -> None:
+        """End what fled from its group: its parents are gone, so that it is ours now."""
+        if self._user is not None:
+            _kill_all_of(self._user)
+            return
         for pid in process_table.descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

