@@ -38,18 +38,29 @@ from voirdire.studies._protocol import with_protocol
 
 @dataclass(frozen=True)
 class Slice:
-    """How much of the shipped material is used. `short`, `recorded`: names of cases; recorded logs are windowed."""
+    """How much of the shipped material is used. `short`, `recorded`: names of cases; recorded logs are windowed.
+
+    `longest`: characters of task and both programs beyond which a pair of programs is not used; None: no limit.
+    """
 
     pairs: int
     programs: int
     short: tuple[str, ...]
     recorded: tuple[str, ...]
+    longest: int | None = None
 
 
-QUICK = Slice(pairs=30, programs=8, short=("coding", "operations", "support"), recorded=("recorded-short",))
-"""About 90 seconds of judging on two cores."""
+QUICK = Slice(
+    pairs=24,
+    programs=10,
+    short=("coding", "operations", "support"),
+    recorded=("recorded-short",),
+    longest=1600,
+)
+"""About 90 seconds of judging on two cores: time goes into the prompt, so pairs of long programs are left out."""
 
 SEED = 0
+PROGRAM_PAIRS = 68
 
 
 def full() -> Slice:
@@ -78,16 +89,23 @@ def _asking(probe: Probe) -> Asking:
 
 def parts_of(slice_: Slice) -> list[Part]:
     """Return the probes and their items for a slice."""
-    pairs, programs = (
-        _material.llmbar_pairs(slice_.pairs, SEED),
-        _material.humaneval_pairs(slice_.programs, SEED),
-    )
+    pairs = _material.llmbar_pairs(slice_.pairs, SEED)
+    programs, of = _programs(slice_)
     cases = read_cases([*slice_.short, *slice_.recorded], windowed=slice_.recorded)
     return [
         Part(POSITION, pairs, f"LLMBar Natural, {len(pairs)} of 100 pairs", ()),
-        Part(POSITION, programs, f"HumanEval programs, {len(programs)} of 68 pairs", ()),
+        Part(POSITION, programs, f"HumanEval programs, {len(programs)} of {of}", ()),
         Part(OUTCOME, cases.items, JUDGE, cases.notes),
     ]
+
+
+def _programs(slice_: Slice) -> tuple[list[Item], str]:
+    """Return pairs of programs, and what they were drawn from."""
+    every = _material.humaneval_pairs(PROGRAM_PAIRS, SEED)
+    if slice_.longest is None:
+        return every[: slice_.programs], f"{len(every)} pairs"
+    short = [pair for pair in every if sum(map(len, pair.parts.values())) <= slice_.longest]
+    return short[: slice_.programs], f"{len(short)} pairs of at most {slice_.longest:,} characters"
 
 
 def plan_demo(judge: Judge, parts: Sequence[Part]) -> list[Call]:
