@@ -174,7 +174,8 @@ def _law(judge: Reviewer, mean: float) -> Scores:
     if judge.uniform:
         return np.full(11, 1 / 11)
     if not judge.noise:
-        return np.eye(11)[int(np.rint(mean))]
+        certain: Scores = np.eye(11)[int(np.rint(mean))]
+        return certain
     edges = [-math.inf, *(level + 0.5 for level in range(10)), math.inf]
     upper = [0.5 * (1 + math.erf((edge - mean) / judge.noise / math.sqrt(2))) for edge in edges]
     shares: Scores = np.diff(np.array(upper, dtype=np.float64))

@@ -108,13 +108,13 @@ class GatedReward:
     ) -> None:
         self.__name__ = "gated_judge" if gate else "judge"
         self.refused = self.asked = self.missing = 0
+        self._judge = _opened(judge, prompt)
         self._gold, self._problem = gold, problem
         self._language, self._reading, self._gate = language, reading, gate
         self._thread = _LoopThread()
         self._limits, self._concurrency = limits, concurrency
         self._folder = None if ledger else tempfile.TemporaryDirectory(prefix="voirdire-rewards-")
         self._ledger = ledger or Path(self._folder.name if self._folder else "") / "ledger.sqlite"
-        self._judge = _opened(judge, prompt)
         self._parsers: Parsers | None = None
         self._asker: Asker | None = None
         self._closed = False

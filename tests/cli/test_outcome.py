@@ -209,7 +209,7 @@ def test_a_recorded_judge_has_no_rule_and_the_finding_says_so(recorded: Done) ->
     finding = recorded.finding("outcome", CASE)
     assert finding["rule"]["permits"] is None
     assert "could not be asked its rule" in finding["rule"]["note"]
-    assert "against the norm of this probe; the judge has no stated rule of its own" in finding["sentence"]
+    assert "against the norm of this probe (the judge could not be asked its rule" in finding["sentence"]
 
 
 # --- asked wrongly ----------------------------------------------------------------------------------------

@@ -119,5 +119,5 @@ def test_a_larger_dose_holds_a_smaller_one(samples: int, one: float, other: floa
 
 
 def test_a_dose_is_a_share() -> None:
-    with pytest.raises(UsageError, match="dose of 1.2"):
+    with pytest.raises(UsageError, match=r"dose of 1\.2"):
         chosen_for_dose(10, 1.2, seed=0)

@@ -206,7 +206,9 @@ def test_only_an_open_finding_says_what_would_settle_it() -> None:
 
 
 def test_few_items_cannot_show_that_nothing_moves_however_narrow_the_interval() -> None:
-    narrow = Estimate(0.0, low=-0.01, high=0.01, n=21, inner_low=-0.01, inner_high=0.01, p_value=1.0, unit="items")
+    narrow = Estimate(
+        0.0, low=-0.01, high=0.01, n=21, inner_low=-0.01, inner_high=0.01, p_value=1.0, unit="items"
+    )
     control = Estimate(-0.5, low=-0.6, high=-0.4, n=21, inner_low=-0.6, inner_high=-0.4, p_value=1e-6)
     one = Measurement(
         probe="position",

@@ -3,19 +3,23 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from tests.judges._kit import ITEM, ask_once, asking
+from voirdire.engine.pace import AdaptivePace
 from voirdire.errors import JudgeError, MissingExtraError, UsageError
 from voirdire.judges import _models, open_judge
 from voirdire.judges._decisions import Decision, decisions
 from voirdire.judges._models import Model, UrlSource
+from voirdire.judges._prompted import PromptedJudge, Rendered
 from voirdire.judges._worker import EndedError, Stop, Worker
-from voirdire.model import JudgeSpec
+from voirdire.model import Answer, Asking, JudgeSpec, Request
 from voirdire.questions import Checklist, ChecklistItem, Choice, Predicate, Score
 
 TYPED = asking("typed")
@@ -232,6 +236,48 @@ def test_a_model_of_the_table_is_opened_by_its_name(
     by_name = open_judge(local("broken", cache=str(tmp_path)), TYPED)
     by_path = open_judge(local(str(gguf), cache=str(tmp_path)), TYPED)
     assert by_name.identity.fingerprint == by_path.identity.fingerprint
+
+
+# --- turns ------------------------------------------------------------------------------------------
+
+
+class SlowOne:
+    """A backend that takes one request at a time, 30 ms each, and notes how many it is asked at once."""
+
+    settings: ClassVar[Mapping[str, object]] = {"backend": "slow"}
+    deterministic = True
+
+    def __init__(self) -> None:
+        self.at_once = 0
+        self._lock = asyncio.Lock()
+
+    def prepare(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
+        return Request(item_id, "{}")
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        async with self._lock:
+            yield
+
+    async def send(self, request: Request, *, repeat: int) -> Answer:
+        self.at_once += 1
+        assert self.at_once == 1
+        await asyncio.sleep(0.03)
+        self.at_once -= 1
+        return Answer(raw="done")
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+def test_waiting_for_ones_turn_does_not_use_up_the_time_limit() -> None:
+    async def main() -> list[Answer]:
+        judge = PromptedJudge("slow", SlowOne(), TYPED)
+        pace = AdaptivePace(concurrency=32, timeout=0.1, attempts=1)
+        request = judge.render(ITEM)
+        return list(await asyncio.gather(*(judge.ask(request, repeat=n, pace=pace) for n in range(8))))
+
+    assert [answer.raw for answer in asyncio.run(main())] == ["done"] * 8
 
 
 # --- the worker -------------------------------------------------------------------------------------

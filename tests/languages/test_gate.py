@@ -18,7 +18,7 @@ from voirdire.model import GroundTruth, TruthSource, TruthStatus
 
 ANSWERS = [
     "```python\nx = 1\n```",
-    "```python\nx = 1\n```\nOutput:\n```\nit is 1\n```",
+    "```python\nx = 1\n```\nOutput:\n```\nthe result: 1\n```",
     "```python\nx = 1)\n```",
     "no code at all",
     "```python\n\n```",
@@ -71,7 +71,7 @@ def test_verdicts_behind_the_gate() -> None:
 
 def test_kinds_are_counted_most_frequent_first() -> None:
     said = [parse(code) for code in ("x", "x)", "y)", "")]
-    assert list(kinds(said).items())[0] == ("extra closing bracket", 2)
+    assert next(iter(kinds(said).items())) == ("extra closing bracket", 2)
 
 
 def test_a_failure_of_what_does_not_parse_is_unparsable_and_a_pass_is_a_contradiction() -> None:

@@ -217,7 +217,7 @@ def test_a_language_is_known_by_its_tags_and_unknown_ones_are_named() -> None:
 
 def test_a_missing_grammar_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     languages.grammar_version.cache_clear()
-    monkeypatch.setattr(languages.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="grammar of go") as error:
         parse("package main", "go")
     assert "voirdire[grammars]" in error.value.hint

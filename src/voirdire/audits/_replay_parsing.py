@@ -6,9 +6,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voirdire.audits._replay_counts import Arm, Reading, Replay
-from voirdire.audits._replay_rulings import percent, ruled
+from voirdire.audits._replay_rulings import counted, percent, ruled
 from voirdire.blocks import Block, Cell, TableBlock, TextBlock
 from voirdire.lines import PARSE_CHANGE
 from voirdire.model import Estimate, Finding, FindingKind, Ruling
@@ -62,10 +63,11 @@ def _overview(replay: Replay) -> Finding:
         id=f"{NAME}/overview",
         kind=FindingKind.AUDIT,
         name=NAME,
-        subject=f"{len(replay.arms)} sets of samples",
+        subject=counted(len(replay.arms), "set") + " of samples",
         judge=SAMPLES,
         sentence=(
-            f"{replay.samples.height:,} samples of {len(replay.authors)} checkpoints in {len(replay.runs)} passes: "
+            f"{counted(replay.samples.height, 'sample')} of {counted(len(replay.authors), 'checkpoint')} "
+            f"in {counted(len(replay.runs), 'pass')}: "
             f"at worst {percent(least)} do not parse ({worst})."
         ),
         blocks=blocks,
@@ -255,11 +257,16 @@ def change(replay: Replay, base: Arm, variant: Arm) -> Estimate | None:
     if not shared:
         return None
     one, other = one.on(shared), other.on(shared)
-    moved = other.c / other.n - one.c / one.n
+    return share_change(one.c / one.n, other.c / other.n)
+
+
+def share_change(earlier: NDArray[np.float64], later: NDArray[np.float64]) -> Estimate:
+    """Return the mean change of shares by problem, shape (N,) each, in the same order; 3/N where none changed."""
+    moved = later - earlier
     estimate = paired_mean(moved, span=1.0, unit="problems")
     if np.any(moved):
         return estimate
-    bound = rule_of_three(len(shared))
+    bound = rule_of_three(len(moved))
     return replace(estimate, low=-bound, high=bound, note="no problem's share changed: 3/N is the bound")
 
 
@@ -310,9 +317,9 @@ def _harness(replay: Replay) -> list[Finding]:
             id="execution_check/overview",
             kind=FindingKind.AUDIT,
             name="execution_check",
-            subject=f"{run.height:,} samples",
+            subject=counted(run.height, "sample"),
             judge=SAMPLES,
-            sentence=f"Of {run.height:,} executed samples that do not parse {said} execution credit.{bound}",
+            sentence=f"Of {counted(run.height, 'executed sample')} that {'does' if run.height == 1 else 'do'} not parse {said} execution credit.{bound}",
             ruling=Ruling.LEAKS if credited else Ruling.HOLDS if run.height else None,
             blocks=(_check_note(), *examples),
         )

@@ -20,6 +20,7 @@ from voirdire.audits._replay_curves import (
     shown_pairs,
 )
 from voirdire.audits._replay_parsing import SAMPLES, by_pass
+from voirdire.audits._replay_rulings import counted as counted_of
 from voirdire.audits._replay_rulings import moved, percent, reach, ruled
 from voirdire.blocks import Block, Cell, FigureBlock, TableBlock
 from voirdire.lines import PASS_GAP, PASS_MOVED
@@ -57,7 +58,7 @@ def _overview(replay: Replay, judge: str | None) -> Finding | None:
         id=f"{NAME}/overview/{judge or SAMPLES}",
         kind=FindingKind.AUDIT,
         name=NAME,
-        subject=f"{len(arms)} sets of samples",
+        subject=counted_of(len(arms), "set") + " of samples",
         judge=judge or SAMPLES,
         sentence=_sentence(replay, judge, arms, drawn),
         blocks=blocks,

@@ -77,6 +77,12 @@ def percent(share: float | None, digits: int = 2) -> str:
     return "unknown" if share is None else f"{100 * share:.{digits}f} %"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun: '1 pass', '2 passes'."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
 def reach(estimate: Estimate, digits: int = 4) -> str:
     """Return an estimate with its interval, as text."""
     if estimate.value is None:

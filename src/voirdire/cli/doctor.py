@@ -33,10 +33,11 @@ def command(
     seeds are asked twice. A judge file's own prompt is tried on placeholder texts. Answers are asked afresh and not
     kept. The exit code is 0 where at least one answer could be read, 3 where none could.
     """
+    from voirdire.cli._cache import with_models_folder
     from voirdire.judges import read_spec
     from voirdire.studies.doctor import plan_trial
 
-    spec = read_spec(judge)
+    spec = with_models_folder(read_spec(judge))
     with asyncio.Runner() as runner:
         plan = runner.run(plan_trial(spec))
         try:

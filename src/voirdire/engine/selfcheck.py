@@ -22,6 +22,7 @@ from voirdire.model import (
     Item,
     Judge,
     Probe,
+    Request,
     Ruling,
     SelfCheck,
     Side,
@@ -133,34 +134,38 @@ def _named_parts(asking: Asking, item: Item) -> frozenset[str]:
 
 async def _synthetic_trials(probe: Probe, fake: Judge, versions: Sequence[_Versions]) -> list[Trial]:
     """Return the trials of one planted judge: many repeats per case, or many copies of the items."""
+    requests = [[fake.render(item) for item in version.by_role.values()] for version in versions]
     if probe.unit is Unit.REPEAT:
         repeats = range(SYNTHETIC_REPEATS)
-        return [await _trial(fake, version, [list(repeats)] * 4, version.item) for version in versions]
-    return [
-        await _trial(
-            fake, versions[k % len(versions)], [[k]] * 4, replace(versions[k % len(versions)].item, id=f"{k}")
-        )
-        for k in range(SYNTHETIC_ITEMS)
-    ]
+        return [
+            await _trial(fake, version, rendered, repeats, version.item)
+            for version, rendered in zip(versions, requests, strict=True)
+        ]
+    trials = []
+    for k in range(SYNTHETIC_ITEMS):
+        version, rendered = versions[k % len(versions)], requests[k % len(versions)]
+        trials.append(await _trial(fake, version, rendered, [k], replace(version.item, id=f"{k}")))
+    return trials
 
 
-async def _trial(fake: Judge, version: _Versions, repeats: Sequence[Sequence[int]], item: Item) -> Trial:
+async def _trial(
+    fake: Judge, version: _Versions, requests: Sequence[Request], repeats: Sequence[int], item: Item
+) -> Trial:
     sides = [
-        await _side(fake, version.by_role[role], wanted)
-        for role, wanted in zip(version.by_role, repeats, strict=True)
+        Side(shown_item, await _answers(fake, request, repeats))
+        for shown_item, request in zip(version.by_role.values(), requests, strict=True)
     ]
     return Trial(item, *sides)
 
 
-async def _side(fake: Judge, item: Item, repeats: Sequence[int]) -> Side:
-    request = fake.render(item)
+async def _answers(fake: Judge, request: Request, repeats: Sequence[int]) -> list[tuple[Verdict, ...]]:
     answers: list[tuple[Verdict, ...]] = []
     for repeat in repeats:
         answer = await fake.ask(request, repeat=repeat, pace=_AtOnce())
         answers.append(fake.read(request, answer, repeat=repeat))
         if fake.deterministic and len(answers) == 3:
             break
-    return Side(item, answers)
+    return answers
 
 
 class _AtOnce:

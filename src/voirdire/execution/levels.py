@@ -110,7 +110,7 @@ def _interpreter() -> tuple[str, ...]:
 
 
 def _bubblewrap(roots: Sequence[str]) -> tuple[str, ...]:
-    command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--uid", "1000", "--gid", "1000"]
+    command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--uid", "1000", "--gid", "1000"]
     for path in _SYSTEM:
         if os.path.islink(path):
             command += ["--symlink", os.readlink(path), path]

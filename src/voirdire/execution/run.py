@@ -125,11 +125,16 @@ class _Plan:
 def _plan(orders: Iterable[_Order], limits: Limits, image: str) -> _Plan:
     held = list(orders)
     uses_numpy = any("numpy" in text for order in held for text in (order.data["tests"], order.data["prelude"]))
+    uses_unittest = any(order.data["kind"] == TestKind.UNITTEST for order in held)
     commands = [order.command for order in held if order.command]
     return _Plan(
         limits=limits,
         preludes=tuple(sorted({order.data["prelude"] for order in held} - {""}))[:100],
-        preload=(*PRELOAD, "numpy") if uses_numpy else PRELOAD,
+        preload=(
+            *PRELOAD,
+            *(("numpy",) if uses_numpy else ()),
+            *(("voirdire.execution.jail.unittests",) if uses_unittest else ()),
+        ),
         roots=tuple(sorted({*levels.interpreter_roots(), *(root for one in commands for root in one.roots)})),
         image=image,
     )

@@ -104,7 +104,11 @@ def dataset_beside(path: Path, names: tuple[str, ...]) -> Mapping[str, Mapping[s
         beside = path.with_name(name)
         if beside.is_file():
             gathering = Gathering(beside, None)
-            return {str(row.data.get("instance_id")): row.data for row in lines_of(beside, gathering)}
+            found = {row.text("instance_id"): row.data for row in lines_of(beside, gathering)}
+            if gathering.faults:
+                fault = gathering.faults[0]
+                raise DataError(f"{beside}, {fault.where}: {fault.message}", hint="a data set must be whole")
+            return found
     return {}
 
 

@@ -147,7 +147,10 @@ def _task(row: Row) -> CodeTask:
             "this question asks for a function", hint="only questions about whole programs can be read"
         )
     cases = row.data.get("public_test_cases")
-    listed = json.loads(cases) if isinstance(cases, str) else cases
+    try:
+        listed = json.loads(cases) if isinstance(cases, str) else cases
+    except ValueError:
+        listed = None
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise row.wrong("'public_test_cases' must be a list of cases")
     pairs = [[str(one.get("input", "")), str(one.get("output", ""))] for one in listed]

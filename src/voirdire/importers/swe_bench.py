@@ -102,6 +102,12 @@ class _Run:
         """Whether the run report has the instance in one of its lists."""
         return instance in (self.report.get(key) or ())
 
+    def reason(self, instance: str) -> str | None:
+        """Return why the environment of an instance broke, as the run report says."""
+        reasons = self.report.get("failure_reasons")
+        found = reasons.get(instance) if isinstance(reasons, dict) else None
+        return str(found) if found else None
+
 
 def _run_of(folder: Path, system: str) -> _Run:
     """Return the last run, by name, of a system, whose `/` became `__` in the names of files."""
@@ -122,13 +128,11 @@ def _truth(run: _Run, instance: str, patch: str, task: Mapping[str, Any] | None)
     if not patch.strip() or run.lists("empty_patch_ids", instance):
         return truth_of_tests(TruthStatus.NOT_APPLIED, label="empty patch")
     if report is not None:
-        return _reported(report, output, run.report.get("failure_reasons", {}).get(instance))
+        return _reported(report, output, run.reason(instance))
     if output and task is not None:
         return _from_log(output, _ids_of(task))
     if run.lists("infra_failure_ids", instance):
-        return truth_of_tests(
-            TruthStatus.INFRASTRUCTURE, label=run.report.get("failure_reasons", {}).get(instance)
-        )
+        return truth_of_tests(TruthStatus.INFRASTRUCTURE, label=run.reason(instance))
     if run.lists("resolved_ids", instance):
         return truth_of_tests(TruthStatus.PASSED)
     if run.lists("unresolved_ids", instance):
@@ -138,13 +142,13 @@ def _truth(run: _Run, instance: str, patch: str, task: Mapping[str, Any] | None)
     return truth_of_tests(TruthStatus.NOT_RUN) if run.logs or run.report else None
 
 
-def _reported(report: Mapping[str, Any], output: str, reason: Any) -> GroundTruth:
+def _reported(report: Mapping[str, Any], output: str, reason: str | None) -> GroundTruth:
     """Return what a report says; what it lumps together is told apart by the log."""
     status = report.get("tests_status")
     groups = _groups(status) if isinstance(status, dict) else {}
     if report.get("infra_failure"):
-        why = report.get("infra_failure_reason") or reason
-        return truth_of_tests(TruthStatus.INFRASTRUCTURE, groups, str(why) if why else None)
+        why = report.get("infra_failure_reason")
+        return truth_of_tests(TruthStatus.INFRASTRUCTURE, groups, str(why) if why else reason)
     if report.get("resolved"):
         return truth_of_tests(TruthStatus.PASSED, groups)
     if report.get("patch_successfully_applied") is False:

@@ -54,6 +54,10 @@ def read_outcomes(path: Path) -> OutcomeFile:
     tasks = dataset_beside(path, DATASETS)
     said = path.with_name("eval_results.json")
     bits = document_of(said) if said.is_file() else {}
+    if not isinstance(bits, dict):
+        raise DataError(
+            f"{said}: true or false by instance was expected", hint="remove it, or write it again"
+        )
 
     def item(row: Row) -> Item:
         instance, system = row.text("instance_id"), row.text("prefix")

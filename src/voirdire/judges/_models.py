@@ -468,11 +468,12 @@ def _digest(path: Path) -> str:
 
 
 def _largest_inside(folder: Path) -> int:
-    """Return the size of the largest file: the wheel that pip is writing."""
+    """Return the size of the largest wheel: the one that pip is writing, which it moves and removes meanwhile."""
     size = 0
-    for path in folder.rglob("*.whl"):
-        with suppress(OSError):  # pip moves what it is done with
-            size = max(size, path.stat().st_size)
+    for place, _, names in os.walk(folder):  # unlike glob, it passes over what is gone by then
+        for name in names:
+            with suppress(OSError):
+                size = max(size, os.stat(os.path.join(place, name)).st_size if name.endswith(".whl") else 0)
     return size
 
 

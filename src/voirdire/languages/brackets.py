@@ -177,12 +177,12 @@ class _Edit(NamedTuple):
 
 
 def _balancing(code: str, skip: re.Pattern[str], near: int) -> Iterator[str]:
-    """Yield the texts of one edit in which all brackets match, the nearest edits first."""
+    """Yield the texts of one edit in which all brackets match: a bracket less, another one, one more; the nearest first."""
     found = scan(code, skip)
     if len(found.brackets) > MOST_BRACKETS:
         return
     core = _core([bracket.char for bracket in found.brackets])
-    edits = sorted(_edits(found, core), key=lambda one: abs(one.offset - near))
+    edits = sorted(_edits(found, core), key=lambda one: (len(one.new) - one.length, abs(one.offset - near)))
     fits = {
         edit.kind: first_fault(core.edited(edit)) is None
         for edit in {one.kind: one for one in edits}.values()

@@ -131,10 +131,10 @@ class Parsers:
         good = Parse(True, ParseKind.PARSES, grammar=grammar)
         empty = Parse(False, ParseKind.EMPTY, message="there is nothing to parse", grammar=grammar)
         said = [
-            replace(_diagnosed(code, failures[index], asked), grammar=grammar)
-            if index in failures
-            else (empty if _is_empty(code) else good)
-            for index, code in enumerate(codes)
+            empty
+            if _is_empty(code)
+            else (replace(_diagnosed(code, failures[at], asked), grammar=grammar) if at in failures else good)
+            for at, code in enumerate(codes)
         ]
         return self._extra_told_apart(codes, said, asked)
 
@@ -175,7 +175,8 @@ def shared_parsers() -> Parsers:
 
 
 def _is_empty(code: str) -> bool:
-    return not code.strip("\ufeff \t\r\n\f\v\0") and not code.strip()
+    """Whether there is nothing but white space, and at most a byte-order mark before it."""
+    return not code.removeprefix("\ufeff").strip()
 
 
 def _grammar(language: Language) -> Grammar:
@@ -191,7 +192,7 @@ def _diagnosed(code: str, failure: Failure, language: Language) -> Parse:
     evidence = _line_of(code, line)
     said = Parse(
         ok=False,
-        kind=ParseKind.EMPTY if _is_empty(code) else _kind(code, failure, language, evidence),
+        kind=_kind(code, failure, language, evidence),
         evidence=evidence.strip()[:EVIDENCE_CHARACTERS],
         message=failure.message,
         line=line,
@@ -322,8 +323,9 @@ def _lines(code: str) -> list[str]:
 
 
 def _line_of(code: str, line: int | None) -> str:
-    lines = _lines(code) if line else []
-    return lines[line - 1] if line and line <= len(lines) else ""
+    """Return a line, or the last one before it that holds something; '' where the place is not known."""
+    lines = _lines(code)[:line] if line else []
+    return next((one for one in reversed(lines) if one.strip()), "")
 
 
 def _offset(code: str, line: int | None, column: int | None) -> int:

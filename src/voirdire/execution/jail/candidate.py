@@ -122,6 +122,7 @@ def _run_shared(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> N
         lines=tuple(order["lines"]),
     )
     tally = Tally()
+    module.__dict__.setdefault("candidate", entry)
     run_tests(tests, module.__dict__, entry, tally)
     _, _, nonce = frames.receive(CHANNEL, most=1000)
     counts = (tally.passed, tally.run, tally.constant)

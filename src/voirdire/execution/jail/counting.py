@@ -3,6 +3,7 @@
 import ast
 import dis
 import types
+from typing import TypedDict
 
 from voirdire.execution.jail.tally import COUNTER, EXCEPTION, TESTS_FILE, Tests
 
@@ -25,7 +26,7 @@ def _counted(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _counted_statement(statement: ast.stmt) -> ast.stmt:
     if isinstance(statement, ast.Assert):
-        return ast.fix_missing_locations(_counted_assert(statement))
+        return _counted_assert(statement)
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         statement.body = _counted(statement.body)
     elif isinstance(statement, (ast.If, ast.For, ast.While)):
@@ -35,21 +36,38 @@ def _counted_statement(statement: ast.stmt) -> ast.stmt:
 
 
 def _counted_assert(node: ast.Assert) -> ast.stmt:
-    if isinstance(node.test, ast.Constant):
-        return ast.copy_location(
-            ast.If(test=node.test, body=[_count("was_constant", node)], orelse=[node]), node
-        )
-    arguments: list[ast.expr] = [ast.Name(_ERROR, ast.Load()), ast.Constant(node.lineno)]
-    handler = ast.ExceptHandler(
-        type=ast.Name(EXCEPTION, ast.Load()), name=_ERROR, body=[_count("failed", node, arguments)]
+    """Return `try: the assert; except Exception as error: failed(error, line); else: succeeded()`.
+
+    Each new node is given its place, as looking for nodes without one would walk through the whole assert.
+    """
+    at = _Place(
+        lineno=node.lineno,
+        col_offset=node.col_offset,
+        end_lineno=node.end_lineno,
+        end_col_offset=node.end_col_offset,
     )
-    counted = ast.Try(body=[node], handlers=[handler], orelse=[_count("succeeded", node)], finalbody=[])
-    return ast.copy_location(counted, node)
+    if isinstance(node.test, ast.Constant):
+        return ast.If(test=node.test, body=[_count("was_constant", at)], orelse=[node], **at)
+    error = ast.Name(_ERROR, ast.Load(), **at)
+    handler = ast.ExceptHandler(
+        type=ast.Name(EXCEPTION, ast.Load(), **at),
+        name=_ERROR,
+        body=[_count("failed", at, error, ast.Constant(node.lineno, **at))],
+        **at,
+    )
+    return ast.Try(body=[node], handlers=[handler], orelse=[_count("succeeded", at)], finalbody=[], **at)
 
 
-def _count(method: str, node: ast.AST, arguments: list[ast.expr] | None = None) -> ast.stmt:
-    function = ast.Attribute(ast.Name(COUNTER, ast.Load()), method, ast.Load())
-    return ast.copy_location(ast.Expr(ast.Call(function, arguments or [], [])), node)
+class _Place(TypedDict):
+    lineno: int
+    col_offset: int
+    end_lineno: int | None
+    end_col_offset: int | None
+
+
+def _count(method: str, at: _Place, *arguments: ast.expr) -> ast.stmt:
+    function = ast.Attribute(ast.Name(COUNTER, ast.Load(), **at), method, ast.Load(), **at)
+    return ast.Expr(ast.Call(function, list(arguments), [], **at), **at)
 
 
 def _free_names(code: types.CodeType) -> frozenset[str]:

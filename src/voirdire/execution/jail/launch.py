@@ -108,10 +108,9 @@ def _lead_zygote(
     if not settings.namespaces:
         _be_zygote(settings, zygotes_end)
     users = _Users(settings, count=2)
-    owner = settings.user - 1 if _is_root() else os.geteuid()
     _leave_host(settings)
     kernel.unshare(kernel.NEW_PIDS)
-    pid = _child(lambda: _be_first(settings, zygotes_end, users, owner))
+    pid = _child(lambda: _be_first(settings, zygotes_end, users))
     zygotes_end.close()
     users.admit(pid)
     os.waitpid(pid, 0)
@@ -123,7 +122,8 @@ def _admit(users: "_Users", pid: int) -> NoReturn:
     os._exit(0)
 
 
-def _be_first(settings: Settings, control: socket.socket, users: "_Users", owner: int) -> NoReturn:
+def _be_first(settings: Settings, control: socket.socket, users: "_Users") -> NoReturn:
+    owner = settings.user - 1 if _is_root() else os.geteuid()
     kernel.unshare(kernel.NEW_MOUNTS)
     rootfs.mount_processes()
     rootfs.mount_scratch(settings.scratch, size=settings.files, owner=owner)

@@ -35,9 +35,9 @@ class Malformed(Exception):
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _SMALL = 1 << 63
 _LEAVES = frozenset({str, int, float, bool, type(None), bytes, complex})
-_SEQUENCES = frozenset({list, tuple, set, frozenset})
+_SEQUENCES = frozenset({list, tuple})
 _CONSTANTS: dict[bytes, object] = {b"N": None, b"T": True, b"F": False}
-_BUILDERS: dict[bytes, Callable[[Any], Any]] = {b"(": tuple, b"[": list, b"<": set, b">": frozenset}
+_BUILDERS: dict[bytes, Callable[[Any], Any]] = {b"(": tuple, b"[": list}
 _DOUBLE = struct.Struct("<d")
 _DOUBLES = struct.Struct("<dd")
 _NO_REFERENCES = 2
@@ -272,7 +272,7 @@ def _text(name: str, write: Callable[[Any], object]) -> _Writer:
 
 _WRITERS: dict[type, _Writer] = {
     tuple: _items("t"),
-    set: _items("s"),
+    set: lambda marker, value, depth: {_set_recipe(value): marker.parts(value, depth)},
     frozenset: _items("f"),
     dict: _pairs("d"),
     collections.Counter: _pairs("counter"),
@@ -288,6 +288,12 @@ _WRITERS: dict[type, _Writer] = {
     range: _text("r", lambda value: [value.start, value.stop, value.step]),
     type(...): _text("ellipsis", lambda value: 0),
 }
+
+def _set_recipe(value: set[Any]) -> str:
+    """Return how to make a set anew so that it is walked in the same order: value by value, or at once like a literal."""
+    walked = list(value)
+    return "s" if list(set(walked)) == walked else "m"
+
 
 _RARE: dict[tuple[str, str], _Writer] = {
     ("decimal", "Decimal"): _text("decimal", str),
@@ -332,6 +338,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "i": lambda body: int(body, 16),
     "t": lambda body: tuple(_unmarked(body)),
     "s": lambda body: set(_unmarked(body)),
+    "m": lambda body: set().union(frozenset(_unmarked(body))),
     "f": lambda body: frozenset(_unmarked(body)),
     "d": _unpaired,
     "counter": lambda body: collections.Counter(_unpaired(body)),

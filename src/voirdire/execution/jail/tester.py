@@ -10,12 +10,15 @@ import builtins
 import json
 import marshal
 import os
+import re
 import resource
 import secrets
 import select
 import signal
 import socket
+import sys
 import time
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -95,13 +98,21 @@ class TaskOrder:
     @cached_property
     def cannot_split(self) -> str:
         """Why the tests must run beside the candidate; '' where nothing speaks for it before they run."""
-        entry = self.entry.partition(".")[0]
+        known = {self.entry, "candidate"}
         unknown = sorted(
             name
-            for name in self.compiled.names - {entry, "candidate"}
+            for name in (self.compiled.names | _imported_from(self.module, self.tests, self.kind)) - known
             if name not in self.trusted and not hasattr(builtins, name)
         )
         return f"the tests use {', '.join(unknown[:3])}, which only the candidate can define" if unknown else ""
+
+
+def _imported_from(module: str, tests: str, kind: str) -> set[str]:
+    """Return the names that unittest files take from the candidate's module."""
+    if kind != "unittest":
+        return set()
+    taken = [node for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.ImportFrom)]
+    return {alias.name for node in taken if node.module == module for alias in node.names}
 
 
 def _definitions(text: str) -> Any:
@@ -298,10 +309,12 @@ class Tester:
         return outcome
 
     def _run_tests(self, task: TaskOrder, proxy: Proxy, tally: Tally) -> None:
-        namespace = dict(task.trusted)
         call = _named(proxy, task.entry)
-        if "." not in task.entry and task.entry:
-            namespace[task.entry] = call
+        bound = {name: call for name in (task.entry, "candidate") if name.isidentifier()}
+        namespace = {**task.trusted, **bound}
+        module = types.ModuleType(task.module)
+        module.__dict__.update(bound)
+        sys.modules[task.module] = module
         allowed = int(time.process_time() + 2 * self._settings.cpu) + 2
         resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         try:
@@ -437,6 +450,8 @@ def _judged(proxy: Proxy, tally: Tally, ending: zygote.Ending) -> Outcome:
         return Outcome("error", error=f"the candidate {proxy.gone}", retry_shared=proxy.not_split)
     if proxy.gone:
         return _judged_ending(ending)
+    if tally.all_passed and not proxy.heard:
+        return Outcome("failed", error="the tests never called the candidate")
     return _judged_tally(tally)
 
 
@@ -468,7 +483,7 @@ def _judged_tally(tally: Tally) -> Outcome:
     if tally.all_passed:
         return Outcome("passed")
     if not tally.run and not tally.crashed:
-        return Outcome("infrastructure", error="the tests hold no test that ran")
+        return Outcome("failed", error="no test ran")
     statuses = {"memory": "memory", "candidate": "error"}
     return Outcome(statuses.get(tally.cause, "failed"), error=tally.first)
 
@@ -503,14 +518,19 @@ def _judged_program(
         if ending.exit_code == 0:
             return Outcome("passed")
         how = f"signal {ending.killed_by}" if ending.killed_by else f"exit code {ending.exit_code}"
-        line = next((line for line in errors.splitlines() if "Error" in line or "panic" in line), "")
-        status = "unparsable" if line.startswith("SyntaxError") else "error"
+        found = _ERROR_LINE.search(errors)
+        line = found[0] if found else ""
+        named = {"SyntaxError": "unparsable", "AssertionError": "failed"}
+        status = named.get(found[1], "error") if found else "error"
         return Outcome(status, error=f"{how}{': ' if line else ''}{line}")
     if told is None:
         return _judged_ending(ending)
     if told[0] == candidate.TESTS_ENDED:
         return Outcome("passed")
     return _judged_told(*told)
+
+
+_ERROR_LINE = re.compile(r"^(?:Uncaught )?(\w+Error|panic)\b.*$", re.MULTILINE)
 
 
 def _last_word(channel: int) -> tuple[bytes, list[str]] | None:

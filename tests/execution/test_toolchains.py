@@ -1,0 +1,98 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.execution.candidates import run_all
+from voirdire.errors import UsageError
+from voirdire.execution import toolchains
+from voirdire.execution.tasks import Proof, StreamCase, Task, Tests, TestKind
+
+node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
+
+ASSERTS = "const assert = require('assert');\nassert.deepStrictEqual(add(1, 2), 3);\nconsole.assert(add(0, 0) === 0);\n"
+
+
+def javascript(tests: Tests) -> Task:
+    return Task("task", "add", tests, language="javascript")
+
+
+@node
+def test_a_file_of_asserts_runs_beside_a_javascript_candidate() -> None:
+    codes = {
+        "function add(a, b) { return a + b }": "passed",
+        "function add(a, b) { return a - b }": "failed",
+        "const add = (a, b) => a === 0 ? 1 : a + b": "error",
+        "process.exit(0)": "failed",
+        "console.log('passed'); process.exitCode = 0; throw 1": "error",
+        "function add(": "unparsable",
+        "while (true) {}": "timeout",
+    }
+    results = run_all(javascript(Tests(TestKind.PROGRAM, code=ASSERTS)), list(codes))
+    assert [str(result.truth.status) for result in results] == list(codes.values())
+    assert {result.proof for result in results} == {Proof.SHARED}
+
+
+@node
+def test_a_javascript_program_reads_and_writes() -> None:
+    task = javascript(Tests(TestKind.STREAMS, cases=(StreamCase("3 4", "7\n"),)))
+    right = "const [a, b] = require('fs').readFileSync(0, 'utf8').split(' ').map(Number); console.log(a + b)"
+    results = run_all(task, [right, "console.log(8)", "process.exit(0)"])
+    assert [str(result.truth.status) for result in results] == ["passed", "failed", "failed"]
+    assert {result.proof for result in results} == {Proof.SEPARATE}
+
+
+@pytest.mark.parametrize(
+    ("language", "program"), [("javascript", "node"), ("typescript", "node"), ("go", "go")]
+)
+def test_a_missing_tool_is_named(language: str, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    task = Task("task", "", Tests(TestKind.STREAMS), language=language)
+    with pytest.raises(UsageError, match=f"`{program}`, which is not on the PATH") as raised:
+        toolchains.command_of(task)
+    assert "install" in raised.value.hint
+
+
+def test_a_language_without_a_way_to_run_it_is_named() -> None:
+    with pytest.raises(UsageError, match="no way to run the language 'cobol'"):
+        toolchains.command_of(Task("task", "", Tests(TestKind.STREAMS), language="cobol"))
+
+
+def test_check_functions_exist_for_python_only() -> None:
+    with pytest.raises(UsageError, match="exist for Python only"):
+        toolchains.command_of(javascript(Tests(TestKind.CHECK)))
+
+
+def a_tool(folder: Path, version: str) -> Callable[[str], str | None]:
+    for name in ("node", "go", "tsc"):
+        path = folder / "bin" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\necho {version}\n")
+        path.chmod(0o755)
+    return lambda name: str(folder / "bin" / name)
+
+
+def test_typescript_is_stripped_by_a_new_node_and_compiled_before_an_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Task("task", "", Tests(TestKind.STREAMS), language="typescript")
+    monkeypatch.setattr(shutil, "which", a_tool(tmp_path / "new", "v23.1.0"))
+    new = toolchains.command_of(task)
+    monkeypatch.setattr(shutil, "which", a_tool(tmp_path / "old", "v20.1.0"))
+    old = toolchains.command_of(task)
+    assert new is not None
+    assert old is not None
+    assert "--experimental-strip-types" in new.command
+    assert "tsc" in old.command[-1]
+
+
+def test_go_tests_are_built_first_and_credit_needs_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", a_tool(tmp_path, "go1.22"))
+    command = toolchains.command_of(Task("task", "", Tests(TestKind.PROGRAM, code="TESTS"), language="go"))
+    assert command is not None
+    assert command.files["main_test.go"] == "TESTS"
+    assert "m.Run()" in command.files["credit_test.go"]
+    assert str(tmp_path) in command.roots
