@@ -140,7 +140,7 @@ PARSING_ACCEPTED = Line(
 )
 
 PASS_GAP = Line(
-    quantity="difference in Pass@1 by the judge less that by execution",
+    quantity="difference in Pass@k by the judge less that by execution",
     null=0.0,
     leak=0.05,
     margin=0.05,
@@ -149,7 +149,7 @@ PASS_GAP = Line(
 )
 
 PASS_MOVED = Line(
-    quantity="difference in Pass@1 by execution",
+    quantity="difference in Pass@k by execution",
     null=0.0,
     leak=0.05,
     margin=0.05,

@@ -1,18 +1,25 @@
 """The process that parses: candidate text comes in, what the parser said goes out. It may die; its pool replaces it.
 
-Started as `python -m voirdire.languages._worker`. Frames are eight bytes of length and that many bytes of `marshal`:
+`main` is what it runs. Frames are eight bytes of length and that many bytes of `marshal`:
 a request (grammar, careful, texts) gets the list of texts that did not parse, each as its index or, where asked to be
 careful, as (index, class, message, line, column, incomplete). Nothing of a text is ever run.
 """
 
-import ast
+from __future__ import annotations
+
 import gc
 import marshal
 import sys
 import warnings
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any, BinaryIO
+
+TYPE_CHECKING = False
+"""As in `typing`, whose import alone would take as long as this process otherwise needs to start."""
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, BinaryIO
+
+    Parse = Callable[[str, bool], "Said | None"]
 
 Grammar = tuple[str, str] | None
 """A tree-sitter module and the function in it that gives the grammar; None: the interpreter's own grammar."""
@@ -20,17 +27,18 @@ Grammar = tuple[str, str] | None
 Said = tuple[str, str, int | None, int | None, bool]
 """Class of the exception, its message, line and column from 1, and whether the text only breaks off too early."""
 
-Parse = Callable[[str, bool], Said | None]
-
 CPU_SECONDS = 10
 """CPU time that one request may take: a thousand times what a thousand ordinary files need."""
+
+WALL_SECONDS = 120
+"""Time that one request may take by the clock, where the parser waits for what never comes."""
 
 MEMORY = 4 << 30
 """Bytes of address space: a parser that wants more gets a MemoryError, not the machine."""
 
 _UNSAID: Said = ("SyntaxError", "", None, None, False)
-_ONLY_TREE = ast.PyCF_ONLY_AST
-_UNFINISHED = ast.PyCF_ONLY_AST | 0x4000  # allow incomplete input, as `codeop` does
+_ONLY_TREE = 0x400  # `ast.PyCF_ONLY_AST`
+_UNFINISHED = _ONLY_TREE | 0x4000  # allow incomplete input, as `codeop` does
 _COLLECT_AFTER = 200_000
 
 
@@ -41,7 +49,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         if len(head) < 8:
             return
         grammar, careful, texts = marshal.loads(requests.read(int.from_bytes(head, "little")))
-        _limit_cpu_time()
+        _limit_time()
         body = marshal.dumps(failures(grammar, careful, texts))
         answers.write(len(body).to_bytes(8, "little"))
         answers.write(body)
@@ -101,7 +109,7 @@ def _is_incomplete(text: str, message: str) -> bool:
 def _tree_sitter(module: str, function: str) -> Parse:
     from tree_sitter import Language, Parser
 
-    parser = Parser(Language(getattr(import_module(module), function)()))
+    parser = Parser(Language(getattr(__import__(module), function)()))
 
     def parse(text: str, careful: bool) -> Said | None:
         try:
@@ -134,13 +142,14 @@ def _shown(node: Any, raw: bytes) -> str:
 # --- limits -----------------------------------------------------------------------------------------
 
 
-def _limit_cpu_time() -> None:
+def _limit_time() -> None:
     """Let the kernel end this process if one request takes too long, wherever the parser then is."""
     try:
-        from signal import ITIMER_PROF, setitimer
+        from signal import ITIMER_PROF, ITIMER_REAL, setitimer
     except ImportError:
         return
     setitimer(ITIMER_PROF, CPU_SECONDS)
+    setitimer(ITIMER_REAL, WALL_SECONDS)
 
 
 def _limit_memory() -> None:
@@ -171,6 +180,3 @@ def main() -> None:
     _limit_memory()
     serve(sys.stdin.buffer, sys.stdout.buffer)
 
-
-if __name__ == "__main__":
-    main()

@@ -40,27 +40,29 @@ from voirdire.studies._protocol import with_protocol
 class Slice:
     """How much of the shipped material is used. `short`, `recorded`: names of cases; recorded logs are windowed.
 
-    `longest`: characters of task and both programs beyond which a pair of programs is not used; None: no limit.
+    `longest_pair`, `longest_program`: characters of a pair, task included, beyond which it is not used; None: no limit.
     """
 
     pairs: int
     programs: int
     short: tuple[str, ...]
     recorded: tuple[str, ...]
-    longest: int | None = None
+    longest_pair: int | None = None
+    longest_program: int | None = None
 
 
 QUICK = Slice(
-    pairs=24,
-    programs=10,
+    pairs=16,
+    programs=8,
     short=("coding", "operations", "support"),
     recorded=("recorded-short",),
-    longest=1600,
+    longest_pair=900,
+    longest_program=1300,
 )
-"""About 90 seconds of judging on two cores: time goes into the prompt, so pairs of long programs are left out."""
+"""About a minute of judging on two quiet cores: time goes into the prompt, so pairs of long texts are left out."""
 
 SEED = 0
-PROGRAM_PAIRS = 68
+LLMBAR_PAIRS, PROGRAM_PAIRS = 100, 68
 
 
 def full() -> Slice:
@@ -89,23 +91,24 @@ def _asking(probe: Probe) -> Asking:
 
 def parts_of(slice_: Slice) -> list[Part]:
     """Return the probes and their items for a slice."""
-    pairs = _material.llmbar_pairs(slice_.pairs, SEED)
-    programs, of = _programs(slice_)
+    pairs, of_pairs = _short(_material.llmbar_pairs(LLMBAR_PAIRS, SEED), slice_.pairs, slice_.longest_pair)
+    programs, of_programs = _short(
+        _material.humaneval_pairs(PROGRAM_PAIRS, SEED), slice_.programs, slice_.longest_program
+    )
     cases = read_cases([*slice_.short, *slice_.recorded], windowed=slice_.recorded)
     return [
-        Part(POSITION, pairs, f"LLMBar Natural, {len(pairs)} of 100 pairs", ()),
-        Part(POSITION, programs, f"HumanEval programs, {len(programs)} of {of}", ()),
+        Part(POSITION, pairs, f"LLMBar Natural, {len(pairs)} of {of_pairs}", ()),
+        Part(POSITION, programs, f"HumanEval programs, {len(programs)} of {of_programs}", ()),
         Part(OUTCOME, cases.items, JUDGE, cases.notes),
     ]
 
 
-def _programs(slice_: Slice) -> tuple[list[Item], str]:
-    """Return pairs of programs, and what they were drawn from."""
-    every = _material.humaneval_pairs(PROGRAM_PAIRS, SEED)
-    if slice_.longest is None:
-        return every[: slice_.programs], f"{len(every)} pairs"
-    short = [pair for pair in every if sum(map(len, pair.parts.values())) <= slice_.longest]
-    return short[: slice_.programs], f"{len(short)} pairs of at most {slice_.longest:,} characters"
+def _short(every: Sequence[Item], n: int, longest: int | None) -> tuple[list[Item], str]:
+    """Return the first `n` pairs of at most `longest` characters, and in words what they were drawn from."""
+    if longest is None:
+        return list(every[:n]), f"{len(every)} pairs"
+    short = [pair for pair in every if sum(map(len, pair.parts.values())) <= longest]
+    return short[:n], f"{len(short)} pairs of at most {longest:,} characters"
 
 
 def plan_demo(judge: Judge, parts: Sequence[Part]) -> list[Call]:
