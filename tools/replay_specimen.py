@@ -122,7 +122,7 @@ def _tables(found: Mapping[str, Any], titles: Sequence[str]) -> list[str]:
     for finding in found["findings"]:
         for block in finding["blocks"]:
             if (
-                block["kind"] == "table"
+                block["block"] == "table"
                 and block["title"].startswith(tuple(titles))
                 and len(block["rows"]) <= 12
             ):

@@ -140,6 +140,9 @@ def test_strong_and_weak_judge_side_by_side() -> None:
     rulings = {one.judge: one.ruling for one in named(replay.audit(both), "parse_gate")}
     assert rulings == {"strong": Ruling.LEAKS, "weak": Ruling.HOLDS}
     assert replay_of(both).samples.height == 320
+    beside = tables(replay.audit(both))["Judges side by side"]
+    assert [row[2:6] for row in beside.rows] == [["strong", 0.25, 1.0, 2 / 3], ["weak", 0.25, 1.0, 0.0]]
+    assert column(beside, "judge and gate, k = 1") == [0.25, 0.25]
 
 
 def test_the_judge_does_not_see_what_execution_sees() -> None:

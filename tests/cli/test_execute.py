@@ -28,7 +28,6 @@ def run(folder: Path, *more: str, out: str = "results.jsonl", names: Sequence[st
     words = [
         "execute",
         str(tasks_file(folder)),
-        "-s",
         f"base={samples_file(folder, names)}",
         "--out",
         str(folder / out),
@@ -101,7 +100,6 @@ def test_a_task_whose_reference_fails_is_excluded_and_named(
     words = [
         "execute",
         str(path),
-        "-s",
         f"base={samples_file(tmp_path)}",
         "--out",
         str(tmp_path / "r.jsonl"),
@@ -124,7 +122,6 @@ def test_limits_only_must_be_asked_for_as_unsafe(tmp_path: Path, capsys: pytest.
     words = [
         "execute",
         str(tasks_file(tmp_path)),
-        "-s",
         f"base={samples_file(tmp_path)}",
         "--isolation",
         "process",

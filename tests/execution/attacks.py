@@ -18,7 +18,7 @@ from textwrap import dedent
 from voirdire.execution import run as driver
 from voirdire.execution.jail import process_table
 from voirdire.execution.run import execute
-from voirdire.execution.tasks import Isolation, Limits, Proof, Result, Sample, Task, Tests, TestKind
+from voirdire.execution.tasks import Isolation, Limits, Proof, Result, Sample, Task, TestKind, Tests
 
 LIMITS = Limits(cpu_seconds=1, wall_seconds=4, memory_mb=256, processes=24, file_mb=8, open_files=64)
 MARK = "voirdire-stray"
@@ -709,7 +709,9 @@ ATTACKS: tuple[Attack, ...] = (
 )
 
 
-def observe(isolation: Isolation, proof: Proof, *, attacks: Sequence[Attack] = ATTACKS) -> dict[str, Observation]:
+def observe(
+    isolation: Isolation, proof: Proof, *, attacks: Sequence[Attack] = ATTACKS
+) -> dict[str, Observation]:
     """Run every attack, each followed by a right sample, in one worker, and say what was seen after each."""
     watch = _Watch(isolation)
     task = Task("attacked", "answer", Tests(TestKind.CHECK, code=TESTS), proof=proof)
@@ -823,7 +825,17 @@ class _Watch:
 
     def strays(self) -> int:
         """Remove the files and the shared memory that attacks left on the host, and return how many there were."""
-        places = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/", "/root", "/work", tempfile.gettempdir(), os.getcwd()}
+        places = {
+            "/tmp",
+            "/var/tmp",
+            "/dev/shm",
+            "/run",
+            "/",
+            "/root",
+            "/work",
+            tempfile.gettempdir(),
+            os.getcwd(),
+        }
         places |= {str(path) for path in Path(tempfile.gettempdir()).glob("voirdire-*")}
         found = [path for place in places for path in Path(place).glob(f"{MARK}*")]
         for path in found:

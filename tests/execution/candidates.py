@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from voirdire.execution.run import execute
-from voirdire.execution.tasks import Isolation, Limits, Proof, Result, Sample, Task, Tests, TestKind
+from voirdire.execution.tasks import Isolation, Limits, Proof, Result, Sample, Task, TestKind, Tests
 
 SHORT = Limits(cpu_seconds=1, wall_seconds=5, memory_mb=256, processes=24, file_mb=8, output_bytes=100_000)
 

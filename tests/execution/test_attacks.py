@@ -2,6 +2,7 @@
 
 import shutil
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,8 @@ def test_an_attack_is_stopped(isolation: Isolation, attack: Attack) -> None:
     assert observation.reached == 0
     assert observation.bystander_lives
     assert observation.next_passed
+
+
+def test_the_page_of_attacks_lists_every_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "attacks.md").read_text()
+    assert [attack.name for attack in ATTACKS if f"| {attack.name} |" not in page] == []

@@ -33,7 +33,8 @@ def beside_the_tests() -> dict[str, Observation]:
 
 
 @pytest.mark.skipif(
-    os.geteuid() != 0, reason="without root, candidates of this level are the user who runs the tests, and may harm him"
+    os.geteuid() != 0,
+    reason="without root, candidates of this level are the user who runs the tests, and may harm him",
 )
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)

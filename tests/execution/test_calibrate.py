@@ -6,7 +6,9 @@ from voirdire.execution.run import execute
 from voirdire.execution.tasks import Proof, Sample
 from voirdire.model import TestGroup
 
-SOUND = replace(program("assert f(1) == 1\nassert f(2) == 2\n"), task_id="sound", reference="def f(n): return n")
+SOUND = replace(
+    program("assert f(1) == 1\nassert f(2) == 2\n"), task_id="sound", reference="def f(n): return n"
+)
 WRONG = replace(SOUND, task_id="wrong", reference="def f(n): return 1")
 SLOW = replace(SOUND, task_id="slow", reference="def f(n):\n  while True: pass")
 BESIDE = replace(

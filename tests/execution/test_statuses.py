@@ -10,7 +10,7 @@ from tests.execution.candidates import SHORT, program, run_all, run_one
 from voirdire.errors import UsageError
 from voirdire.execution.jail import process_table
 from voirdire.execution.run import execute
-from voirdire.execution.tasks import Limits, Proof, Result, Sample, StreamCase, Task, Tests, TestKind
+from voirdire.execution.tasks import Limits, Proof, Result, Sample, StreamCase, Task, TestKind, Tests
 from voirdire.model import TestGroup, TruthSource
 
 ADDS = program("assert f(1, 2) == 3\nassert f(0, 0) == 0\n")
@@ -65,7 +65,10 @@ def test_cpu_and_wall_seconds_are_told_apart() -> None:
 
 
 def test_helpers_that_the_prompt_defines_may_be_used_by_the_tests() -> None:
-    task = program("assert f(double(4)) == 8\n", prompt="def double(n):\n    return 2 * n\n\ndef f(n):\n    '''Same.'''\n")
+    task = program(
+        "assert f(double(4)) == 8\n",
+        prompt="def double(n):\n    return 2 * n\n\ndef f(n):\n    '''Same.'''\n",
+    )
     assert str(run_one(task, "def f(n): return n").truth.status) == "passed"
 
 
@@ -77,18 +80,23 @@ def test_an_argument_changed_in_place_is_seen_by_the_tests() -> None:
 
 
 def test_exceptions_arrive_as_the_nearest_of_pythons_own() -> None:
-    tests = (
-        "try:\n  f()\n  raised = None\nexcept LookupError as error:\n  raised = type(error)\nassert raised is KeyError\n"
+    tests = "try:\n  f()\n  raised = None\nexcept LookupError as error:\n  raised = type(error)\nassert raised is KeyError\n"
+    assert (
+        str(run_one(program(tests), "class Gone(KeyError): pass\ndef f(): raise Gone('x')").truth.status)
+        == "passed"
     )
-    assert str(run_one(program(tests), "class Gone(KeyError): pass\ndef f(): raise Gone('x')").truth.status) == "passed"
 
 
 def test_tests_that_hand_over_more_than_plain_data_run_beside_the_candidate() -> None:
     given_a_function = program("assert f(lambda n: n + 1) == 2\n")
     needs_a_class = program("assert f(Node(3)) == 3\n")
     one = run_one(given_a_function, "def f(g): return g(1)")
-    other = run_one(needs_a_class, "class Node:\n  def __init__(self, n): self.n = n\ndef f(node): return node.n")
-    assert [(str(result.truth.status), result.proof) for result in (one, other)] == [("passed", Proof.SHARED)] * 2
+    other = run_one(
+        needs_a_class, "class Node:\n  def __init__(self, n): self.n = n\ndef f(node): return node.n"
+    )
+    assert [(str(result.truth.status), result.proof) for result in (one, other)] == [
+        ("passed", Proof.SHARED)
+    ] * 2
 
 
 def test_asserts_whose_condition_is_a_constant_are_counted_apart() -> None:
@@ -140,7 +148,9 @@ def test_a_method_of_a_fresh_instance_can_be_the_entry_point() -> None:
     assert str(run_one(task, "class Solution: pass").truth.status) == "no_entry_point"
 
 
-STREAMS = Task("task", "", Tests(TestKind.STREAMS, cases=(StreamCase("3 4\n", "7\n"), StreamCase("1 2", "3.0"))))
+STREAMS = Task(
+    "task", "", Tests(TestKind.STREAMS, cases=(StreamCase("3 4\n", "7\n"), StreamCase("1 2", "3.0")))
+)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +175,9 @@ def test_whole_programs_read_and_write(code: str, status: str, counts: tuple[int
 
 def test_unknown_and_excluded_tasks_are_not_run_and_say_why() -> None:
     samples = [Sample("a", "other", "s", ""), Sample("b", "task", "s", "def f(a, b): return a + b")]
-    results = list(execute([ADDS], samples, limits=SHORT, workers=1, excluded={"task": "its reference fails"}))
+    results = list(
+        execute([ADDS], samples, limits=SHORT, workers=1, excluded={"task": "its reference fails"})
+    )
     assert [(str(result.truth.status), result.error) for result in results] == [
         ("not_run", "there is no task 'other'"),
         ("not_run", "the task is excluded: its reference fails"),

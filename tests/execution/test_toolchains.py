@@ -7,7 +7,7 @@ import pytest
 from tests.execution.candidates import run_all
 from voirdire.errors import UsageError
 from voirdire.execution import toolchains
-from voirdire.execution.tasks import Proof, StreamCase, Task, Tests, TestKind
+from voirdire.execution.tasks import Proof, StreamCase, Task, TestKind, Tests
 
 node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
 

@@ -130,7 +130,7 @@ def _parses_here(code: str) -> bool:
 
 @pytest.fixture(scope="module")
 def mortal() -> Iterator[Parsers]:
-    with Parsers(2, worker="tests.languages.dying_worker", seconds=3) as some:
+    with Parsers(2, worker="tests.languages.dying_worker") as some:
         yield some
 
 

@@ -11,7 +11,13 @@ import pytest
 from tools.simulate_replay import FIRST, SECOND, STRONG, WEAK, simulate, simulate_dose
 from voirdire.audits import replay, replay_dose
 from voirdire.audits._replay_counts import Arm, Reading, Replay, replay_of
-from voirdire.audits._replay_curves import Curve, Difference, curve, difference
+from voirdire.audits._replay_curves import (
+    Curve,
+    Difference,
+    curve,
+    difference,
+    with_resampled,
+)
 from voirdire.audits._replay_gate import gate_of
 from voirdire.model import Finding, Ruling
 
@@ -39,7 +45,7 @@ def of(samples: tuple[int, int], arm: Arm, reading: Reading, judge: str | None =
 def between(samples: tuple[int, int], reading: Reading, judge: str | None = None) -> Difference:
     found = difference(counted(samples), BASE, SLJ, reading, judge)
     assert found is not None
-    return found
+    return with_resampled([found])[0]
 
 
 def near(value: object, published: float, tolerance: float) -> bool:

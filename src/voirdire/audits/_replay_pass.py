@@ -18,7 +18,9 @@ from voirdire.audits._replay_curves import (
     pairs,
     pass_at_every_k,
     shown_pairs,
+    with_resampled,
 )
+from voirdire.audits._replay_gate import gate_of
 from voirdire.audits._replay_parsing import SAMPLES, by_pass
 from voirdire.audits._replay_rulings import counted as counted_of
 from voirdire.audits._replay_rulings import moved, percent, reach, ruled
@@ -114,6 +116,56 @@ def _four_readings(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn
     )
 
 
+def side_by_side(replay: Replay) -> list[TableBlock]:
+    """Return all judges in one table, arm by arm; none where there are fewer than two."""
+    if len(replay.judges) < 2:
+        return []
+    rows: list[list[Cell]] = []
+    for arm in replay.arms:
+        run = curve(replay, arm, Reading.EXECUTION) if replay.executed else None
+        for judge in replay.judges:
+            if not replay.has(judge, arm):
+                continue
+            gate = gate_of(replay, arm, judge)
+            judged, gated = (curve(replay, arm, reading, judge) for reading in (Reading.JUDGE, Reading.GATED))
+            rows.append(
+                [
+                    *(
+                        arm.author,
+                        arm.run,
+                        judge,
+                        replay.successes(arm, Reading.PARSING).rate,
+                        gate.parsing,
+                        gate.broken,
+                    ),
+                    *(cell for one in (judged, gated, run) for cell in _ends(one)),
+                ]
+            )
+    return [
+        TableBlock(
+            title="Judges side by side",
+            columns=(
+                *(
+                    "checkpoint",
+                    "pass",
+                    "judge",
+                    "parse share",
+                    "accepted of parsing",
+                    "accepted of not parsing",
+                ),
+                *("judge, k = 1", "judge, most k", "judge and gate, k = 1", "judge and gate, most k"),
+                *("execution, k = 1", "execution, most k"),
+            ),
+            rows=rows,
+            note="Pass@k at one attempt, and at the largest k that every problem has answers for.",
+        )
+    ]
+
+
+def _ends(one: Curve | None) -> tuple[float | None, float | None]:
+    return (None, None) if one is None else (float(one.value[0]), float(one.value[-1]))
+
+
 # --- figures ------------------------------------------------------------------------------------------
 
 
@@ -148,7 +200,7 @@ def _difference_points(replay: Replay, judge: str | None, pair: tuple[Arm, Arm])
     rows: list[dict[str, Cell]] = []
     for reading in replay.readings(judge):
         asked = judge if reading in OF_A_JUDGE else None
-        one = difference(replay, *pair, reading, asked, ks=_points, drawn=False)
+        one = difference(replay, *pair, reading, asked, ks=_points)
         if one is not None and reading is not Reading.RENAMED:
             rows += [
                 {"x": int(k), "y": float(y), "low": float(low), "high": float(high), "group": str(reading)}
@@ -243,17 +295,14 @@ def _values(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn: Curve
 
 
 def _compared(replay: Replay, judge: str | None) -> list[TableBlock]:
-    rows: list[list[Cell]] = []
-    for base, variant in pairs(replay):
-        for reading in replay.readings(judge):
-            if reading in OF_A_JUDGE and not (
-                judge and replay.has(judge, base) and replay.has(judge, variant)
-            ):
-                continue
-            asked = judge if reading in OF_A_JUDGE else None
-            one = difference(replay, base, variant, reading, asked, ks=_few)
-            if one is not None:
-                rows += [_difference_row(one, place) for place in range(len(one.ks))]
+    found = [
+        difference(replay, base, variant, reading, judge if reading in OF_A_JUDGE else None, ks=_few)
+        for base, variant in pairs(replay)
+        for reading in replay.readings(judge)
+        if reading not in OF_A_JUDGE or _asked_about(replay, judge, base, variant)
+    ]
+    drawn = with_resampled([one for one in found if one is not None])
+    rows = [_difference_row(one, place) for one in drawn for place in range(len(one.ks))]
     if not rows:
         return []
     return [
@@ -270,6 +319,10 @@ def _compared(replay: Replay, judge: str | None) -> list[TableBlock]:
             ),
         )
     ]
+
+
+def _asked_about(replay: Replay, judge: str | None, *arms: Arm) -> bool:
+    return judge is not None and all(replay.has(judge, arm) for arm in arms)
 
 
 def _few(most: int) -> list[int]:

@@ -41,6 +41,8 @@ def audit_counted(replay: Replay) -> list[Finding]:
         *_replay_gate.findings(replay),
         *_replay_pass.findings(replay),
     ]
+    beside = tuple(_replay_pass.side_by_side(replay))
+    found[0] = replace(found[0], blocks=(*beside, *found[0].blocks))
     judges = list(dict.fromkeys(one.judge for one in found))
     return [
         replace(one, references=REFERENCES)

@@ -48,16 +48,17 @@ Unsafe = Annotated[
 
 
 def command(
-    tasks: Annotated[list[Path], typer.Argument(metavar="TASKS", help="Files of tasks with their tests.")],
+    tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="A file of tasks with their tests.")],
     samples: Annotated[
         list[str],
-        typer.Option(
-            "--samples",
-            "-s",
-            metavar="[NAME=]FILE",
-            help="A samples file; repeat for several. NAME is its checkpoint.",
+        typer.Argument(
+            metavar="SAMPLES",
+            help="Samples files: FILE or CHECKPOINT=FILE; of a FILE, each system in it is a checkpoint.",
         ),
     ],
+    further: Annotated[
+        list[Path] | None, typer.Option("--tasks", "-t", metavar="FILE", help="A further file of tasks.")
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where results go: .jsonl or .parquet.")
     ] = Path("results.jsonl"),
@@ -122,7 +123,7 @@ def command(
         renamed=renamed,
     )
     journal = Journal.at(out)
-    known = read_tasks(tasks)
+    known = read_tasks([tasks, *(further or [])])
     sets = read_sets([source_of(text) for text in samples], known)
     account = [f"{one.name}: {line}" for one in sets for line in one.account]
     say = _speaker(as_json=as_json)

@@ -4,7 +4,7 @@ import gzip
 import json
 from importlib import resources
 
-from voirdire.execution.tasks import Task, Tests, TestKind
+from voirdire.execution.tasks import Task, TestKind, Tests
 
 
 def humaneval_tasks() -> list[Task]:

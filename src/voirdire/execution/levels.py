@@ -66,9 +66,7 @@ def check_choice(isolation: Isolation, *, unsafe: bool) -> None:
         )
 
 
-def shell_for(
-    isolation: Isolation, *, limits: Limits, roots: Sequence[str], image: str
-) -> Shell:
+def shell_for(isolation: Isolation, *, limits: Limits, roots: Sequence[str], image: str) -> Shell:
     """Return how a worker of this level is started."""
     if isolation == Isolation.BUBBLEWRAP:
         return Shell((*_bubblewrap(roots), *_interpreter()))
@@ -80,7 +78,14 @@ def shell_for(
 def interpreter_roots() -> tuple[str, ...]:
     """Return the folders that hold this interpreter and the packages candidates may import."""
     paths = sysconfig.get_paths()
-    folders = {sys.base_prefix, sys.prefix, paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"]}
+    folders = {
+        sys.base_prefix,
+        sys.prefix,
+        paths["stdlib"],
+        paths["platstdlib"],
+        paths["purelib"],
+        paths["platlib"],
+    }
     return tuple(sorted(os.path.realpath(folder) for folder in folders if os.path.isdir(folder)))
 
 
@@ -110,7 +115,16 @@ def _interpreter() -> tuple[str, ...]:
 
 
 def _bubblewrap(roots: Sequence[str]) -> tuple[str, ...]:
-    command = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--uid", "1000", "--gid", "1000"]
+    command = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "--uid",
+        "1000",
+        "--gid",
+        "1000",
+    ]
     for path in _SYSTEM:
         if os.path.islink(path):
             command += ["--symlink", os.readlink(path), path]
@@ -128,7 +142,16 @@ def _container(limits: Limits, image: str) -> tuple[str, ...]:
     rights = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER")
     settings = {key: value for key, value in environment(SCRATCH).items() if key != "LD_LIBRARY_PATH"}
     return (
-        *(engine, "run", "--rm", "--interactive", "--network=none", "--ipc=none", "--read-only", "--cap-drop=ALL"),
+        *(
+            engine,
+            "run",
+            "--rm",
+            "--interactive",
+            "--network=none",
+            "--ipc=none",
+            "--read-only",
+            "--cap-drop=ALL",
+        ),
         *(f"--cap-add={right}" for right in rights),
         *("--security-opt=no-new-privileges", f"--pids-limit={limits.processes + 32}"),
         f"--memory={2 * limits.memory_mb + 1024}m",

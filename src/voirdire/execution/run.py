@@ -1,7 +1,7 @@
 """Runs candidates against tests: the driver that hands samples to workers and believes only what they have seen.
 
-    with Harness(tasks) as harness: ...          # or, in one go:
-    for result in execute(tasks, samples): ...
+with Harness(tasks) as harness: ...          # or, in one go:
+for result in execute(tasks, samples): ...
 """
 
 import os
@@ -9,8 +9,8 @@ import secrets
 import select
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from voirdire.errors import UsageError
@@ -124,7 +124,9 @@ class _Plan:
 
 def _plan(orders: Iterable[_Order], limits: Limits, image: str) -> _Plan:
     held = list(orders)
-    uses_numpy = any("numpy" in text for order in held for text in (order.data["tests"], order.data["prelude"]))
+    uses_numpy = any(
+        "numpy" in text for order in held for text in (order.data["tests"], order.data["prelude"])
+    )
     uses_unittest = any(order.data["kind"] == TestKind.UNITTEST for order in held)
     commands = [order.command for order in held if order.command]
     return _Plan(
@@ -311,7 +313,9 @@ class _Run:
                 task = self._tasks[sample.task_id]
                 order = {"task": sample.task_id, "code": sample.code, "proof": task.proof}
                 try:
-                    worker.give(Given(number, secrets.token_hex(16)), self._orders[sample.task_id].data, order)
+                    worker.give(
+                        Given(number, secrets.token_hex(16)), self._orders[sample.task_id].data, order
+                    )
                 except WorkerLost:
                     yield from self._lose(worker)
                     break
@@ -351,7 +355,10 @@ class _Run:
             self._waiting.remove(numbers[0])
             del self._pending[numbers[0]]
             yield _result_without_run(
-                first.sample, TruthStatus.INFRASTRUCTURE, "the worker was lost with it, twice", self._pool.isolation
+                first.sample,
+                TruthStatus.INFRASTRUCTURE,
+                "the worker was lost with it, twice",
+                self._pool.isolation,
             )
 
     def _result(self, sample: Sample, data: Mapping[str, Any]) -> Result:
@@ -386,7 +393,9 @@ def _not_run(sample: Sample, reason: str) -> Result:
 def _result_without_run(
     sample: Sample, status: TruthStatus, reason: str, isolation: Isolation | None
 ) -> Result:
-    truth = GroundTruth(source=TruthSource.TESTS, status=status, isolation=str(isolation) if isolation else None)
+    truth = GroundTruth(
+        source=TruthSource.TESTS, status=status, isolation=str(isolation) if isolation else None
+    )
     return Result(sample.sample_id, sample.task_id, sample.system, truth, error=one_line(reason))
 
 

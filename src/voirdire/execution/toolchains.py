@@ -64,7 +64,9 @@ def _javascript(task: Task) -> Command:
 
 
 def _typescript(task: Task) -> Command:
-    node = _tool("node", "TypeScript", hint="install Node.js 22.6 or later, or the package `typescript` as well")
+    node = _tool(
+        "node", "TypeScript", hint="install Node.js 22.6 or later, or the package `typescript` as well"
+    )
     if _node_version(node) >= (22, 6):
         flags = ("--experimental-strip-types", "--no-warnings")
         return _node_command(node, flags, "main.cts", _node_text(task))
@@ -88,14 +90,17 @@ def _node_text(task: Task) -> str:
     return f"{task.prelude}\n{CODE}\n;{_STRICT_ASSERTS}\n{task.tests.code}\n{_NODE_ENDING}"
 
 
-_STRICT_ASSERTS = (
-    "console.assert = (right, ...words) => { if (!right) throw new Error(words.join(' ') || 'an assert failed'); };"
-)
+_STRICT_ASSERTS = "console.assert = (right, ...words) => { if (!right) throw new Error(words.join(' ') || 'an assert failed'); };"
 
 
 def _go(task: Task) -> Command:
     go = _tool("go", "Go", hint="install Go 1.20 or later")
-    environment = {"GOCACHE": "/scratch/box/.cache", "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0", "GO111MODULE": "on"}
+    environment = {
+        "GOCACHE": "/scratch/box/.cache",
+        "GOFLAGS": "-mod=mod",
+        "CGO_ENABLED": "0",
+        "GO111MODULE": "on",
+    }
     module = {"go.mod": "module candidate\n\ngo 1.20\n"}
     roots = (_home_of(go),)
     if task.tests.kind == TestKind.STREAMS:

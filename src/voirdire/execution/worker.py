@@ -48,8 +48,8 @@ class Worker:
             ends = ("0", "1") if shell.streams else (str(fd), str(fd))
             self._process = subprocess.Popen(
                 [*shell.command, settings.to_text(), *ends],
-                stdin=theirs if shell.streams else subprocess.DEVNULL,
-                stdout=theirs if shell.streams else subprocess.DEVNULL,
+                stdin=fd if shell.streams else subprocess.DEVNULL,
+                stdout=fd if shell.streams else subprocess.DEVNULL,
                 stderr=self._said,
                 pass_fds=() if shell.streams else (fd,),
                 env=None if shell.streams else environment(settings.scratch),
@@ -122,7 +122,8 @@ class Worker:
             self._process.wait(timeout=5)
         self._said.seek(0)
         lines = self._said.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        by_tool = (line for line in lines if line.startswith(("docker:", "podman:", "bwrap:", "Error:")))
+        return next(by_tool, lines[-1] if lines else "")
 
 
 def make_scratch() -> str:

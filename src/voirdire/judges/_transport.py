@@ -23,6 +23,9 @@ LONGEST_ANSWER = 32 * 1024 * 1024
 
 REMOVED = b"[key removed]"
 
+UNREACHED_TO_STOP = 3
+"""Attempts without a connection after which a server that was never reached is taken not to be there."""
+
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -54,6 +57,8 @@ class Transport:
         self._proxy = proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._reached = False
+        self._unreached = 0
 
     async def post(self, body: bytes) -> Reply:
         """Send `body` once. Raises TryAgain where no whole answer came, JudgeError where none can come."""
@@ -64,15 +69,23 @@ class Transport:
             session = session or await self._open()
             async with session.post(self._url, data=body, allow_redirects=False) as response:
                 content = await _whole(response)
+                self._reached = True
                 return Reply(response.status, response.headers, self._without_secret(content))
         except (aiohttp.ClientSSLError, aiohttp.InvalidURL) as error:
             raise JudgeError(
                 f"cannot reach {self._url}: {error}", hint="correct `base_url` in the judge file"
             ) from None
         except aiohttp.ClientConnectorError as error:
-            raise TryAgain(f"no connection: {error.strerror or error.os_error}") from None
+            raise self._no_connection(f"{error.strerror or error.os_error}") from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise TryAgain(f"connection lost: {type(error).__name__}", maybe_paid=True) from None
+
+    def _no_connection(self, why: str) -> JudgeError:
+        """Return a failure that may heal, or, where nothing was ever reached, one that ends the run."""
+        self._unreached += 1
+        if self._reached or self._unreached < UNREACHED_TO_STOP:
+            return TryAgain(f"no connection: {why}")
+        return JudgeError(f"nothing answers at {self._url}: {why}", hint="start the server, or correct `base_url`")
 
     async def close(self) -> None:
         """Close all connections."""

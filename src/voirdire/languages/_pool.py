@@ -14,14 +14,11 @@ from typing import IO, Any, NamedTuple
 
 import voirdire
 from voirdire.errors import VoirdireError
-from voirdire.languages._worker import Grammar
+from voirdire.languages._worker import WALL_SECONDS, Grammar
 
 BATCH_TEXTS = 256
 BATCH_CHARACTERS = 1_000_000
 """What one request holds at most, so that two workers finish at about the same time."""
-
-WALL_SECONDS = 120.0
-"""After so long a worker is ended even where the kernel does not watch its CPU time, or it waits for nothing."""
 
 WORKER = "voirdire.languages._worker"
 
@@ -58,12 +55,9 @@ class _Batch:
 class Pool:
     """Up to `workers` parsing processes, started when first needed. To be closed."""
 
-    def __init__(
-        self, workers: int | None = None, *, worker: str = WORKER, seconds: float = WALL_SECONDS
-    ) -> None:
+    def __init__(self, workers: int | None = None, *, worker: str = WORKER) -> None:
         self._most = workers or os.cpu_count() or 1
         self._module = worker
-        self._seconds = seconds
         self._idle: list[_Worker] = []
         self._owner = os.getpid()
         self._lock = threading.Lock()
@@ -96,7 +90,7 @@ class Pool:
         worker = self._taken()
         try:
             while (batch := job.next()) is not None:
-                answer = worker.ask(job.request(batch), seconds=self._seconds)
+                answer = worker.ask(job.request(batch))
                 if answer is not None:
                     job.answer(batch, answer)
                     continue
@@ -165,7 +159,7 @@ class _Worker:
 
     def __init__(self, module: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-S", "-W", "ignore", "-m", module],
+            [sys.executable, "-P", "-S", "-W", "ignore", "-c", f"from {module} import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -173,11 +167,9 @@ class _Worker:
         )
         self._overdue = False
 
-    def ask(self, request: _Request, *, seconds: float) -> list[Any] | None:
+    def ask(self, request: _Request) -> list[Any] | None:
         """Return the failures, or None where the process died of the request or had to be ended."""
-        watch = threading.Timer(seconds, self._end)
-        watch.daemon = True
-        watch.start()
+        watch = None if hasattr(signal, "setitimer") else self._watched()
         try:
             body = marshal.dumps(request)
             self._stdin.write(len(body).to_bytes(8, "little"))
@@ -190,7 +182,8 @@ class _Worker:
         except (BrokenPipeError, EOFError):
             return None
         finally:
-            watch.cancel()
+            if watch is not None:
+                watch.cancel()
 
     def close(self) -> Failure:
         """End the process where it still runs; say what ended it where it does not."""
@@ -207,12 +200,19 @@ class _Worker:
         return self._ended(code)
 
     def _ended(self, code: int) -> Failure:
-        if self._overdue or code == -getattr(signal, "SIGPROF", 0):
+        if self._overdue or code in {-getattr(signal, name, 0) for name in ("SIGPROF", "SIGALRM")} - {0}:
             return Failure(ENDED_BY_TIME, "the parser took too long")
         if code == -getattr(signal, "SIGKILL", 0):
             return Failure(ENDED_BY_MEMORY, "the system ended the parser, as it does where memory runs out")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return Failure(ENDED_BY_CRASH, f"the parser died: {how}")
+
+    def _watched(self) -> threading.Timer:
+        """Return a running clock that ends the process, for systems whose kernel does not watch its time."""
+        watch = threading.Timer(WALL_SECONDS, self._end)
+        watch.daemon = True
+        watch.start()
+        return watch
 
     def _end(self) -> None:
         self._overdue = True

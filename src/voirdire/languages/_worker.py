@@ -49,8 +49,9 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         if len(head) < 8:
             return
         grammar, careful, texts = marshal.loads(requests.read(int.from_bytes(head, "little")))
-        _limit_time()
+        _limit_time(CPU_SECONDS, WALL_SECONDS)
         body = marshal.dumps(failures(grammar, careful, texts))
+        _limit_time(0, 0)
         answers.write(len(body).to_bytes(8, "little"))
         answers.write(body)
         answers.flush()
@@ -142,14 +143,14 @@ def _shown(node: Any, raw: bytes) -> str:
 # --- limits -----------------------------------------------------------------------------------------
 
 
-def _limit_time() -> None:
-    """Let the kernel end this process if one request takes too long, wherever the parser then is."""
+def _limit_time(cpu_seconds: float, wall_seconds: float) -> None:
+    """Let the kernel end this process if one request takes too long, wherever the parser then is; 0: no limit."""
     try:
         from signal import ITIMER_PROF, ITIMER_REAL, setitimer
     except ImportError:
         return
-    setitimer(ITIMER_PROF, CPU_SECONDS)
-    setitimer(ITIMER_REAL, WALL_SECONDS)
+    setitimer(ITIMER_PROF, cpu_seconds)
+    setitimer(ITIMER_REAL, wall_seconds)
 
 
 def _limit_memory() -> None:
@@ -179,4 +180,3 @@ def main() -> None:
     _ignore_interrupts()
     _limit_memory()
     serve(sys.stdin.buffer, sys.stdout.buffer)
-

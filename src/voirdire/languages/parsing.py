@@ -15,6 +15,7 @@ from voirdire.languages._pool import (
     ENDED_BY_CRASH,
     ENDED_BY_MEMORY,
     ENDED_BY_TIME,
+    WORKER,
     Failure,
     Pool,
 )
@@ -89,14 +90,11 @@ class Parse:
 class Parsers:
     """Parses texts in up to `workers` processes (None: one for each core), kept until `close`.
 
-    `worker`: the module that each process runs; `seconds`: wall time after which one request is given up.
+    `worker`: the module whose `main` each process runs; None: ours.
     """
 
-    def __init__(
-        self, workers: int | None = None, *, worker: str | None = None, seconds: float | None = None
-    ) -> None:
-        given = {"worker": worker, "seconds": seconds}
-        self._pool = Pool(workers, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    def __init__(self, workers: int | None = None, *, worker: str | None = None) -> None:
+        self._pool = Pool(workers, worker=worker or WORKER)
 
     def __enter__(self) -> "Parsers":
         return self

@@ -126,7 +126,9 @@ def _run_shared(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> N
     run_tests(tests, module.__dict__, entry, tally)
     _, _, nonce = frames.receive(CHANNEL, most=1000)
     counts = (tally.passed, tally.run, tally.constant)
-    _tell(TESTS_ENDED, 0, nonce.decode(), *map(str, counts), tally.cause, tally.first, str(int(tally.crashed)))
+    _tell(
+        TESTS_ENDED, 0, nonce.decode(), *map(str, counts), tally.cause, tally.first, str(int(tally.crashed))
+    )
 
 
 def _parse(order: dict[str, Any], preludes: dict[str, types.CodeType]) -> None:  # noqa: ARG001

@@ -43,7 +43,7 @@ def _preload(names: tuple[str, ...]) -> None:
 
     Its own hook would draw a new place at every fork, for a tenth of a millisecond.
     """
-    register, os.register_at_fork = os.register_at_fork, lambda **hooks: None
+    register, os.register_at_fork = os.register_at_fork, lambda **_hooks: None
     try:
         import random
 

@@ -53,7 +53,7 @@ _ITERATORS: frozenset[type] = frozenset(
 )  # fmt: skip
 
 
-def encode_trusted(value: object) -> bytes:
+def encode_trusted(value: Any) -> bytes:
     """Return `value` for a reader that trusts us: in the interpreter's own form where that keeps every type.
 
     Raises NotPlain as `encode` does.
@@ -66,7 +66,7 @@ def decode_trusted(data: bytes) -> object:
     return marshal.loads(data[1:]) if data[:1] == b"M" else decode(data)
 
 
-def encode(value: object) -> bytes:
+def encode(value: Any) -> bytes:
     """Return `value` as bytes. Raises NotPlain where it holds anything but plain data, is too deep, cyclic or large.
 
     Small values go in the interpreter's own form, as a fresh fork pays for every page of code it touches first.
@@ -107,7 +107,7 @@ def _is_basic(value: object) -> bool:
     kind = type(value)
     if kind in _LEAVES:
         return True
-    pending = [value]
+    pending: list[Any] = [value]
     left = MOST_BASIC
     while pending:
         current = pending.pop()
@@ -118,10 +118,10 @@ def _is_basic(value: object) -> bool:
         if left < 0:
             return False
         if kind in _SEQUENCES:
-            pending.extend(current)  # type: ignore[arg-type]
+            pending.extend(current)
         elif kind is dict:
-            pending.extend(current)  # type: ignore[arg-type]
-            pending.extend(current.values())  # type: ignore[attr-defined]
+            pending.extend(current)
+            pending.extend(current.values())
         else:
             return False
     return True
@@ -267,7 +267,7 @@ def _pairs(name: str) -> _Writer:
 
 
 def _text(name: str, write: Callable[[Any], object]) -> _Writer:
-    return lambda marker, value, depth: {name: write(value)}
+    return lambda _marker, value, _depth: {name: write(value)}
 
 
 _WRITERS: dict[type, _Writer] = {
@@ -286,8 +286,9 @@ _WRITERS: dict[type, _Writer] = {
     bytearray: _text("bytearray", bytearray.hex),
     complex: _text("c", lambda value: [value.real, value.imag]),
     range: _text("r", lambda value: [value.start, value.stop, value.step]),
-    type(...): _text("ellipsis", lambda value: 0),
+    type(...): _text("ellipsis", lambda _value: 0),
 }
+
 
 def _set_recipe(value: set[Any]) -> str:
     """Return how to make a set anew so that it is walked in the same order: value by value, or at once like a literal."""
@@ -297,12 +298,14 @@ def _set_recipe(value: set[Any]) -> str:
 
 _RARE: dict[tuple[str, str], _Writer] = {
     ("decimal", "Decimal"): _text("decimal", str),
-    ("fractions", "Fraction"): _text("fraction", lambda value: [hex(value.numerator), hex(value.denominator)]),
+    ("fractions", "Fraction"): _text(
+        "fraction", lambda value: [hex(value.numerator), hex(value.denominator)]
+    ),
     ("datetime", "datetime"): _text("datetime", lambda value: value.isoformat()),
     ("datetime", "date"): _text("date", lambda value: value.isoformat()),
     ("datetime", "time"): _text("time", lambda value: value.isoformat()),
     ("datetime", "timedelta"): _text("delta", lambda value: [value.days, value.seconds, value.microseconds]),
-    ("numpy", ""): lambda marker, value, depth: _numpy_marked(value),
+    ("numpy", ""): lambda _marker, value, _depth: _numpy_marked(value),
 }
 """By module and name: modules that are imported where such a value exists, and need not be anywhere else."""
 
@@ -353,7 +356,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "bytearray": bytearray.fromhex,
     "c": lambda body: complex(*body),
     "r": lambda body: range(*body),
-    "ellipsis": lambda body: ...,
+    "ellipsis": lambda _body: ...,
     "decimal": lambda body: import_module("decimal").Decimal(body),
     "fraction": lambda body: import_module("fractions").Fraction(int(body[0], 16), int(body[1], 16)),
     "datetime": lambda body: import_module("datetime").datetime.fromisoformat(body),

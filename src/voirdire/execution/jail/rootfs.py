@@ -5,7 +5,17 @@ import os
 
 from voirdire.execution.jail import kernel
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/alternatives")
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix/store",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+)
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _OLD = "/old"
 _BASE = "/tmp"
@@ -17,7 +27,9 @@ def enter(roots: tuple[str, ...]) -> None:
     Raises OSError where the kernel does not allow it.
     """
     kernel.mount("none", "/", flags=kernel.RECURSIVE | kernel.SLAVE)
-    kernel.mount("voirdire", _BASE, kind="tmpfs", flags=kernel.NO_SUID, options="mode=0755,size=1m,nr_inodes=4096")
+    kernel.mount(
+        "voirdire", _BASE, kind="tmpfs", flags=kernel.NO_SUID, options="mode=0755,size=1m,nr_inodes=4096"
+    )
     os.mkdir(_BASE + _OLD)
     os.chdir(_BASE)
     kernel.pivot_root(_BASE, _BASE + _OLD)
@@ -48,7 +60,9 @@ def mount_scratch(path: str, *, size: int, owner: int) -> None:
 def mount_processes() -> None:
     """Show the processes of this process namespace; where the kernel does not allow it, show none."""
     with contextlib.suppress(OSError):
-        kernel.mount("proc", "/proc", kind="proc", flags=kernel.NO_SUID | kernel.NO_DEVICES | kernel.READ_ONLY)
+        kernel.mount(
+            "proc", "/proc", kind="proc", flags=kernel.NO_SUID | kernel.NO_DEVICES | kernel.READ_ONLY
+        )
 
 
 def _show(path: str) -> None:

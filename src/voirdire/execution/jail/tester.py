@@ -7,6 +7,7 @@ split so run beside the candidate, and their result carries `proof: shared`.
 import array
 import ast
 import builtins
+import contextlib
 import json
 import marshal
 import os
@@ -104,7 +105,9 @@ class TaskOrder:
             for name in (self.compiled.names | _imported_from(self.module, self.tests, self.kind)) - known
             if name not in self.trusted and not hasattr(builtins, name)
         )
-        return f"the tests use {', '.join(unknown[:3])}, which only the candidate can define" if unknown else ""
+        return (
+            f"the tests use {', '.join(unknown[:3])}, which only the candidate can define" if unknown else ""
+        )
 
 
 def _imported_from(module: str, tests: str, kind: str) -> set[str]:
@@ -154,6 +157,7 @@ class Proxy:
         self.not_split = False
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return what the candidate returned. Raises what it raised, or Gone."""
         if self.gone or self.told:
             raise Gone
         given = [list(arguments), named]
@@ -173,10 +177,8 @@ class Proxy:
         return self._ended(kind, answer)
 
     def _exchange(self, body: bytes) -> tuple[bytes, bytes]:
-        try:
+        with contextlib.suppress(frames.Ended):  # it may have told why before it ended
             frames.send(self._channel, candidate.CALL, self._number, body)
-        except frames.Ended:
-            pass  # it may have told why before it ended
         try:
             kind, number, answer = frames.receive(self._channel, most=self._most)
         except frames.Ended:
@@ -335,7 +337,9 @@ class Tester:
         ending = self._end()
         outcome.cpu += ending.cpu
         if not kind:
-            return replace(outcome, status="unparsable", error=f"the parser crashed (signal {ending.killed_by})")
+            return replace(
+                outcome, status="unparsable", error=f"the parser crashed (signal {ending.killed_by})"
+            )
         return outcome
 
     # --- tests beside the candidate -----------------------------------------------------------------
@@ -384,10 +388,8 @@ class Tester:
         channel = self._start(kind, given, *writes)
         for fd in (given, *writes):
             os.close(fd)
-        try:
+        with contextlib.suppress(frames.Ended):
             self._load(channel, task, code, mode="command" if task.command else "program")
-        except frames.Ended:
-            pass
         output, errors, over = _read_both(reads, self._settings.output)
         for fd in reads:
             os.close(fd)
@@ -399,7 +401,9 @@ class Tester:
         if over:
             return replace(one, status="failed", error=f"wrote more than {self._settings.output:,} bytes")
         if one.status == "passed" and not _is_right(output, nonce, case):
-            wrong = "ended before its tests" if nonce else f"wrote {output[:100]!r}, not {case.expected[:100]!r}"
+            wrong = (
+                "ended before its tests" if nonce else f"wrote {output[:100]!r}, not {case.expected[:100]!r}"
+            )
             return replace(one, status="failed", error=wrong)
         return one
 
@@ -424,7 +428,9 @@ class Tester:
         }
         if mode == "command" and task.command:
             files = {name: text.replace(CODE, code) for name, text in task.command["files"].items()}
-            order.update(files=files, command=task.command["command"], environment=task.command["environment"])
+            order.update(
+                files=files, command=task.command["command"], environment=task.command["environment"]
+            )
         frames.send(channel, candidate.LOAD, 0, marshal.dumps(order))
 
     def _end(self) -> zygote.Ending:
@@ -460,7 +466,9 @@ def _judged_told(kind: bytes, told: list[str]) -> Outcome:
         return Outcome("unparsable", error=told[0])
     if kind == candidate.NO_ENTRY:
         names = [name for name in told if name]
-        return Outcome("no_entry_point", error=f"it defines {', '.join(names) or 'no function'}", defined=names)
+        return Outcome(
+            "no_entry_point", error=f"it defines {', '.join(names) or 'no function'}", defined=names
+        )
     if kind == candidate.EXITED:
         return Outcome("error", error=f"the candidate ended its process ({told[0]})")
     return Outcome("memory" if told[0] == "MemoryError" else "error", error=told[-1])

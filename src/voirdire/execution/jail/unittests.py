@@ -1,6 +1,7 @@
 """Counts the methods of unittest classes; a module of its own, as `unittest` is dear to hold in every fork."""
 
 import unittest
+from types import FunctionType
 from typing import Any
 
 from voirdire.execution.jail.tally import Tally
@@ -42,6 +43,6 @@ def run_classes(namespace: dict[str, Any], tally: Tally) -> None:
     for name, value in list(namespace.items()):
         if isinstance(value, type) and issubclass(value, unittest.TestCase):
             suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(value))
-        elif name.startswith("test_") and type(value) is type(run_classes):
+        elif name.startswith("test_") and isinstance(value, FunctionType):
             suite.addTest(unittest.FunctionTestCase(value))
     suite.run(Counting(tally))

@@ -163,7 +163,9 @@ class Zygote:
         waits_for = -1 if self._settings.namespaces else pid
         while True:
             try:
-                ended, status, used = os.wait4(waits_for, 0 if waits_for == pid or self._settings.namespaces else os.WNOHANG)
+                ended, status, used = os.wait4(
+                    waits_for, 0 if waits_for == pid or self._settings.namespaces else os.WNOHANG
+                )
             except ChildProcessError:
                 break
             waits_for = -1
