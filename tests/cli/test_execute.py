@@ -146,3 +146,25 @@ def test_a_file_that_is_not_ours_is_not_written_into(
     (tmp_path / "results.jsonl").write_text("my notes\n")
     assert run(tmp_path) == cli.USAGE
     assert "line 1: no result of this command" in capsys.readouterr().err
+
+
+def test_a_prelude_stands_before_every_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prelude = tmp_path / "prelude.py"
+    prelude.write_text("ONE = 1\n")
+    lines(
+        tmp_path / "more.jsonl", [{"task_id": "HumanEval/0", "solution": "def f0(x):\n    return x * ONE\n"}]
+    )
+    words = [
+        "execute",
+        str(tasks_file(tmp_path)),
+        f"base={tmp_path / 'more.jsonl'}",
+        "--isolation",
+        "process",
+        "--unsafe",
+    ]
+    for name, status in ((str(prelude), "passed"), ("", "error")):
+        out = tmp_path / f"r{status}.jsonl"
+        assert cli.run([*words, "--out", str(out), *(["--prelude", name] if name else [])]) == cli.FINE
+        assert rows_of(out)[0]["status"] == status
+    assert cli.run([*words, "--out", str(out), "--prelude", str(tmp_path / "absent.py")]) == cli.USAGE
+    assert "absent.py: cannot be read" in capsys.readouterr().err

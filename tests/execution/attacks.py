@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -770,7 +769,6 @@ class _Watch:
     def __init__(self, isolation: Isolation) -> None:
         self._isolation = isolation
         self._listeners: list[socket.socket] = []
-        self._calls = 0
         self._bystander: subprocess.Popen[bytes] | None = None
         self.port = 0
 
@@ -796,23 +794,20 @@ class _Watch:
         local.listen()
         self._listeners = [over_ip, local]
         for listener in self._listeners:
-            threading.Thread(target=self._count_calls, args=(listener,), daemon=True).start()
-
-    def _count_calls(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                listener.accept()
-            except OSError:
-                return
-            self._calls += 1
+            listener.setblocking(False)
 
     def bystander_lives(self) -> bool:
         assert self._bystander is not None
         return self._bystander.poll() is None
 
     def reached(self) -> int:
-        """Return how many calls came since the last look."""
-        calls, self._calls = self._calls, 0
+        """Return how many calls came since the last look, and hang up on them."""
+        calls = 0
+        for listener in self._listeners:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    listener.accept()[0].close()
+                    calls += 1
         return calls
 
     def survivors(self) -> int:

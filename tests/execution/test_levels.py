@@ -124,7 +124,14 @@ def test_the_filter_is_a_whole_number_of_instructions_on_every_known_processor()
 
 
 def test_candidates_see_the_interpreter_and_little_else() -> None:
-    hidden = ["/etc/passwd", "/home", "/home/.bashrc", "/sys", "/var", os.path.abspath(__file__)]
+    hidden = [
+        "/etc/passwd",
+        "/home",
+        os.path.expanduser("~/.bashrc"),
+        "/sys",
+        "/var",
+        os.path.abspath(__file__),
+    ]
     looks = f"import os\ndef f(): return [path for path in {hidden} if os.path.exists(path)]"
     (result,) = execute(
         [program("assert f() == []\n")], [Sample("s", "task", "x", looks)], limits=SHORT, workers=1

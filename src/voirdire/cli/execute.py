@@ -110,7 +110,7 @@ def command(
     from voirdire.execution.tasks import Isolation as Chosen
     from voirdire.execution.tasks import Limits
     from voirdire.languages.parsing import Parsers
-    from voirdire.studies._replay_files import read_sets, read_tasks, source_of
+    from voirdire.studies._replay_files import read_prelude, read_sets, read_tasks, source_of
     from voirdire.studies._replay_run import RunOptions, excluded_tasks
 
     options = RunOptions(
@@ -118,7 +118,7 @@ def command(
         unsafe=unsafe,
         limits=Limits(cpu_seconds=cpu, wall_seconds=wall, memory_mb=memory),
         workers=workers,
-        prelude=prelude.read_text(encoding="utf-8") if prelude else "",
+        prelude=read_prelude(prelude),
         calibrate=calibrate,
         renamed=renamed,
     )

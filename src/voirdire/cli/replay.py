@@ -244,13 +244,14 @@ def _run_now(
     """Run everything and return what came of it, and what the page must say of how it was run."""
     from voirdire.cli._progress import progress_on
     from voirdire.execution.tasks import Isolation as Chosen
+    from voirdire.studies._replay_files import read_prelude
     from voirdire.studies._replay_run import RunOptions, excluded_tasks, run_rows, truth_of_row
 
     isolation, unsafe, prelude = how
     options = RunOptions(
         isolation=Chosen(isolation.value) if isolation else None,
         unsafe=unsafe,
-        prelude=prelude.read_text(encoding="utf-8") if prelude else "",
+        prelude=read_prelude(prelude),
     )
     excluded = excluded_tasks(tasks, options)
     for task, why in excluded.items():

@@ -64,19 +64,20 @@ def execute(
     isolation: None takes `namespace`, or where it is not allowed and `unsafe` is set, `process`. workers: as many as
     this process may use processors by default. on_result: called with each result before it is yielded. excluded: task
     ids that are not run, each with the reason. A sample of an unknown or excluded task has the status not_run.
-    Raises UsageError where the isolation cannot be had or a language has no tool, before the first result.
+    Raises UsageError where a language has no tool, and with the first result where the isolation cannot be had.
     """
     known = {task.task_id: task for task in tasks}
     orders = {name: _order_of(task) for name, task in known.items()}
-    pool = _Pool(
-        plan=_plan(orders.values(), limits or Limits(), image),
-        isolation=isolation,
-        workers=workers or _processors(),
-        unsafe=unsafe,
-    )
-    barred = {**(excluded or {})}
-    results = _run(pool, orders, known, samples, barred)
-    return results if on_result is None else _told(results, on_result)
+    plan = _plan(orders.values(), limits or Limits(), image)
+
+    def run() -> Iterator[Result]:
+        pool = _Pool(plan=plan, isolation=isolation, workers=workers or _processors(), unsafe=unsafe)
+        try:
+            yield from _Run(pool, orders, known, excluded or {}).results(samples)
+        finally:
+            pool.close()
+
+    return run() if on_result is None else _told(run(), on_result)
 
 
 def _told(results: Iterator[Result], on_result: Callable[[Result], None]) -> Iterator[Result]:
@@ -151,7 +152,8 @@ class _Pool:
         self._made = 0
         self.workers: list[Worker] = []
         self.isolation = isolation or Isolation.NAMESPACE
-        levels.check_choice(self.isolation, unsafe=unsafe) if isolation else None
+        if isolation:
+            levels.check_choice(isolation, unsafe=unsafe)
         self._may_fall_back = isolation is None and unsafe
         self._is_default = isolation is None
         self._start_first()
@@ -238,19 +240,6 @@ def _throwaway_user(place: int) -> int:
 class _Pending:
     sample: Sample
     attempts: int = 0
-
-
-def _run(
-    pool: _Pool,
-    orders: Mapping[str, _Order],
-    tasks: Mapping[str, Task],
-    samples: Iterable[Sample],
-    barred: Mapping[str, str],
-) -> Iterator[Result]:
-    try:
-        yield from _Run(pool, orders, tasks, barred).results(samples)
-    finally:
-        pool.close()
 
 
 class _Run:

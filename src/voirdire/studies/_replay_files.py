@@ -100,6 +100,16 @@ def _sets_of(source: Source, tasks: Mapping[str, CodeTask]) -> list[SampleSet]:
     ]
 
 
+def read_prelude(path: Path | None) -> str:
+    """Return the code that stands before every candidate; '' without a file. UsageError where it cannot be read."""
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}", hint="give a Python file in UTF-8") from None
+
+
 def account_of(read: SampleFile) -> tuple[str, ...]:
     """Return what a file held and what was wrong with it, the first faults of each kind with their place."""
     counts = ", ".join(f"{count:,} {what}" for what, count in read.account.items())
