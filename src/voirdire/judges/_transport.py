@@ -85,7 +85,9 @@ class Transport:
         self._unreached += 1
         if self._reached or self._unreached < UNREACHED_TO_STOP:
             return TryAgain(f"no connection: {why}")
-        return JudgeError(f"nothing answers at {self._url}: {why}", hint="start the server, or correct `base_url`")
+        return JudgeError(
+            f"nothing answers at {self._url}: {why}", hint="start the server, or correct `base_url`"
+        )
 
     async def close(self) -> None:
         """Close all connections."""
