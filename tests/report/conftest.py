@@ -44,7 +44,7 @@ class Watched:
         route.abort()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> "Pages":
     """The samples' pages, each rendered when it is first wanted."""
     return Pages(tmp_path_factory.mktemp("pages"))
@@ -63,7 +63,7 @@ class Pages:
         return self._made[name]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as playwright:

@@ -78,14 +78,16 @@ class Asker:
 
     def forecast(self, calls: Sequence[Call]) -> Forecast:
         """Return what `calls` will take. Asks and writes nothing."""
-        numbers: dict[int, int | None] = {}
+        numbers: dict[int, int] = {}
+        unknown: dict[str, int] = {}
         distinct: dict[tuple[int, str, int], Call] = {}
         for call in calls:
             judge = id(call.judge)
             if judge not in numbers:
-                numbers[judge] = self._ledger.known_identity(call.judge.identity)
-            known = numbers[judge]
-            distinct[(-judge if known is None else known, call.request.digest, call.repeat)] = call
+                known = self._ledger.known_identity(call.judge.identity)
+                below = unknown.setdefault(call.judge.identity.fingerprint, -len(unknown) - 1)
+                numbers[judge] = below if known is None else known
+            distinct[(numbers[judge], call.request.digest, call.repeat)] = call
         sendable = {Key(*key): call for key, call in distinct.items() if call.request.too_long is None}
         cached = self._ledger.answered(key for key in sendable if key.identity >= 0)
         missing = {key: call for key, call in sendable.items() if key not in cached}

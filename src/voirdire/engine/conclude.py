@@ -101,6 +101,8 @@ def decide(one: Measurement, p: float | None) -> _Decision:
 
 
 def _why_not_inside(one: Measurement) -> str:
+    if _beyond(one.estimate, one.line):
+        return "the shift is past the line, but the corrected test does not reject chance"
     least = least_units(one.line)
     if one.estimate.n < least and not one.estimate.exact:
         return f"fewer than {least} {one.estimate.unit or 'units'} cannot show that nothing moves"

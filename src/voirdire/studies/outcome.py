@@ -58,10 +58,7 @@ class OutcomeOptions:
 
 
 def plan_outcome(judge: Judge, items: Sequence[Item], options: OutcomeOptions) -> list[Call]:
-    """Return every call the study may make of one judge, each once: two probes may ask the same rule.
-
-    Second turns stand in with a made-up first answer.
-    """
+    """Return every call the study may make of one judge; second turns stand in with a made-up first answer."""
     calls = list(plan_probe(options.with_rule(PROBE), judge, items, repeats=options.repeats).calls)
     if options.inside:
         calls += plan_probe(options.with_rule(INSIDE), judge, items, repeats=options.repeats).calls
@@ -69,8 +66,7 @@ def plan_outcome(judge: Judge, items: Sequence[Item], options: OutcomeOptions) -
         calls += plan_awareness(judge, items, options.times)
     if options.committed:
         calls += plan_committed(judge, items, options.times)
-    distinct = {(call.judge.identity.fingerprint, call.request.digest, call.repeat): call for call in calls}
-    return list(distinct.values())
+    return calls
 
 
 async def examine_outcome(
