@@ -73,7 +73,7 @@ def test_a_case_that_differs_elsewhere_ends_with_two_and_both_places(
 
 def test_an_unknown_case_ends_with_two_and_the_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diff", "nope"]) == 2
-    assert "access, coding, deletion" in capsys.readouterr().err
+    assert "access, coding, contract" in capsys.readouterr().err
 
 
 def test_hostile_text_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,11 @@ def test_ctrl_c_is_incomplete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         os.kill(os.getpid(), signal.SIGINT)
 
     with_command(monkeypatch, wait)
-    assert cli.run(["trial"]) == cli.INCOMPLETE
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert cli.run(["trial"]) == cli.INCOMPLETE
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "stopped by Ctrl-C" in capsys.readouterr().err
 
 

@@ -402,7 +402,7 @@ ATTACKS: tuple[Attack, ...] = (
     _attack(
         "an answer too deep, too large or within itself",
         PIPE,
-        (FAILED, ERROR, MEMORY),
+        (FAILED, ERROR, MEMORY, TIMEOUT),
         """
         def answer(x):
             if x == 2:

@@ -38,7 +38,7 @@ def test_the_plan_covers_every_call_of_the_whole_study(tmp_path: Path) -> None:
     judge = judge_for(PROBE, reviewer())
     planned = plan_outcome(judge, outcome_items(2), ALL)
     with asker_on(tmp_path / "l.sqlite") as asker:
-        assert asker.forecast(planned).to_ask == len(planned) == 330
+        assert asker.forecast(planned).to_ask == 330
         work = examine_outcome([judge], outcome_items(2), asker, ALL, planted=planted_judge)
         account = asyncio.run(work).account
         assert account.asked == asker.forecast(planned).calls
