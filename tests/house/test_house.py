@@ -207,9 +207,7 @@ TEXT = {
     "",
 }
 
-OF_ONE_MACHINE = re.compile(
-    r"/work/|/root/|/tmp/scratch|index-url|extra-index|pypi\.org|files\.pythonhosted|registry\.npmjs"
-)
+OF_ONE_MACHINE = re.compile(r"/root/|/Users/[a-z]|index-url|extra-index|:///simple")
 
 
 def test_no_tracked_file_names_a_machine_or_a_registry() -> None:
