@@ -58,8 +58,7 @@ class Real:
 def read(folder: Path) -> Real:
     """Return all of it. Programs whose source used tests of its own are tasks of their own: 'MBPP/76#0'."""
     tasks = {task.id: task for task in human_eval.read_tasks(folder / "humaneval_problems.jsonl")}
-    originals = {task.id: task for task in mbpp.read_tasks(folder / "mbpp_problems.jsonl")}
-    own = {row["tests"]: _own_task(row, originals) for row in _rows(folder / "ldb_reflexion_tests.jsonl")}
+    own = {row["tests"]: _own_task(row) for row in _rows(folder / "ldb_reflexion_tests.jsonl")}
     samples: dict[str, list[CodeSample]] = {}
     recorded: dict[tuple[str, str, int], Data] = {}
     counted: dict[tuple[str, str], int] = {}
@@ -77,19 +76,15 @@ def read(folder: Path) -> Real:
     )
 
 
-def _own_task(row: Data, originals: Mapping[str, CodeTask]) -> CodeTask:
-    """Return a task with the tests that the source ran; the reference of MBPP where it names the same function."""
+def _own_task(row: Data) -> CodeTask:
+    """Return a task with the tests that the source ran. It has no reference: MBPP's is not written for them."""
     found = CALL.search(row["source"])
-    entry = found[1] if found else None
-    original = originals.get(row["tests"].partition("#")[0])
-    same = original is not None and original.entry_point == entry
     return CodeTask(
         id=row["tests"],
         prompt="",
         tests=row["source"],
         style=TestStyle.ASSERTS,
-        entry_point=entry,
-        reference=original.reference if original and same else None,
+        entry_point=found[1] if found else None,
     )
 
 
@@ -148,7 +143,7 @@ def section(real: Real, rows: Sequence[Row], excluded: Mapping[str, str], said: 
     levels = ", ".join(sorted({str(row["isolation"]) for row in rows if row["isolation"]}))
     lines = [
         f"{run:,} of {len(rows):,} samples of {len(by_system)} systems were run against their tests (isolation {levels}); {said}.",
-        f"{len(excluded)} tasks were excluded because their own reference fails{_listed(excluded)}. {len(differ)} results differ from",
+        f"{_excluded(excluded)}{len(differ)} results differ from",
         f"those recorded with the sets{_examples(differ)}; what parses differs for {len(parse_differ)}. Intervals are 95 %: Wilson's for",
         "shares of single programs, over problems where there are several samples of each. `python -m tools.real_samples FOLDER --write`",
         "repeats it.",
@@ -206,8 +201,8 @@ def _recorded(real: Real, row: Row) -> Data:
     return real.recorded[str(row["system"]), str(row["task_id"]), int(str(row["sample"]))]
 
 
-def _listed(names: Mapping[str, str]) -> str:
-    return f" ({', '.join(names)})" if 0 < len(names) <= 8 else ""
+def _excluded(names: Mapping[str, str]) -> str:
+    return f"Excluded, because their own reference fails: {', '.join(names)}. " if names else ""
 
 
 def _examples(rows: Sequence[Row]) -> str:

@@ -112,6 +112,15 @@ def test_a_task_whose_reference_fails_is_excluded_and_named(
     assert {row["passed"] for row in rows_of(tmp_path / "r.jsonl")} == {None}
 
 
+def test_what_had_no_result_is_run_again_and_stands_there_once(tmp_path: Path) -> None:
+    run(tmp_path, names=["right"])
+    path = tmp_path / "results.jsonl"
+    (row,) = rows_of(path)
+    lines(path, [{**row, "status": "not_run", "passed": None}])
+    run(tmp_path, names=["right"])
+    assert [row["status"] for row in rows_of(path)] == ["passed"]
+
+
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, "--dry-run", "--json") == cli.FINE
     assert json.loads(capsys.readouterr().out)["samples"] == 4

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from voirdire.studies._replay_table import SampleSet
 
 
+RUN_AGAIN = frozenset({"infrastructure", "not_run"})
+"""Statuses that say nothing about a sample: it is run again when the command goes on."""
+
+
 class Level(StrEnum):
     """The isolation levels, as on the command line."""
 
@@ -198,9 +202,11 @@ class Journal:
     def keys(self) -> frozenset[str]:
         """Return what the file holds already; a last line that was cut off is taken away first."""
         if not self.path.exists() and self.out.exists() and self.out != self.path:
-            return frozenset(str(row["key"]) for row in self._finished_rows())
+            return frozenset(
+                str(row["key"]) for row in self._finished_rows() if row["status"] not in RUN_AGAIN
+            )
         self._mend()
-        return frozenset(str(row["key"]) for row in self._rows() if row.get("status") != "infrastructure")
+        return frozenset(str(row["key"]) for row in self._rows() if row.get("status") not in RUN_AGAIN)
 
     def open(self) -> _Writer:
         """Return a writer that adds lines to the journal."""
@@ -208,7 +214,10 @@ class Journal:
 
     def finish(self, *, finished: bool) -> list[Row]:
         """Return all rows, the last of each key; where they are whole and Parquet is asked for, write it."""
-        rows = list({str(row["key"]): row for row in self._rows()}.values())
+        found = list(self._rows())
+        rows = list({str(row["key"]): row for row in found}.values())
+        if len(rows) < len(found):
+            self._rewrite(rows)
         if finished and self.out != self.path:
             import polars as pl
 
@@ -219,6 +228,12 @@ class Journal:
             os.replace(unfinished, self.out)
             self.path.unlink(missing_ok=True)
         return rows
+
+    def _rewrite(self, rows: Sequence[Row]) -> None:
+        """Keep one line of each sample: the last, where one that had no result was run again."""
+        unfinished = self.path.with_name(f".{self.path.name}.part")
+        unfinished.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        os.replace(unfinished, self.path)
 
     def restore(self) -> None:
         """Bring a finished Parquet file's rows back into the journal, so that it can go on."""

@@ -4,6 +4,7 @@ A sample that lacks the function that the tests call is run again with its one f
 pass for a fault of the code, or of the judge.
 """
 
+import ast
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from voirdire.execution.run import execute
 from voirdire.execution.tasks import (
     Isolation,
     Limits,
+    Proof,
     Result,
     Sample,
     StreamCase,
@@ -57,7 +59,8 @@ Row = dict[str, object]
 
 def as_task(task: CodeTask, prelude: str = "") -> Task:
     """Return a task as the harness takes it; DataError where its tests are not of their form."""
-    before = "\n".join(part for part in (prelude, task.setup) if part)
+    setup = "" if task.style is TestStyle.ASSERTS else task.setup
+    before = "\n".join(part for part in (prelude, setup) if part)
     return Task(
         task_id=task.id,
         entry_point=task.entry_point or "",
@@ -66,10 +69,25 @@ def as_task(task: CodeTask, prelude: str = "") -> Task:
         language=task.language,
         reference=task.reference or "",
         prelude=f"{before}\n" if before else "",
+        proof=Proof.SHARED if _uses_more_than_the_entry_point(task) else None,
     )
 
 
+def _uses_more_than_the_entry_point(task: CodeTask) -> bool:
+    """Whether the tests use something else that the program defines, such as a class: then the two cannot be split."""
+    if task.language != "python" or task.style is not TestStyle.ASSERTS or not task.reference:
+        return False
+    try:
+        tree = python.tree_of(f"{task.setup}\n{task.tests}")
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        return any(name != task.entry_point and python.defines(task.reference, name) for name in used)
+    except DataError:
+        return False
+
+
 def _tests(task: CodeTask) -> Tests:
+    if task.style is TestStyle.ASSERTS:  # what comes before the assertions may use what the program defines
+        return Tests(KINDS[task.style], code="\n".join(part for part in (task.setup, task.tests) if part))
     if task.style is not TestStyle.STDIO:
         return Tests(KINDS[task.style], code=task.tests)
     try:
