@@ -15,7 +15,7 @@ from tests.judges._kit import ITEM, ask_once, asking
 from voirdire.engine.pace import AdaptivePace
 from voirdire.errors import JudgeError, MissingExtraError, UsageError
 from voirdire.judges import _models, open_judge
-from voirdire.judges._decisions import Decision, decisions
+from voirdire.judges._decisions import Decision, decisions, shared_scale
 from voirdire.judges._models import Model, UrlSource
 from voirdire.judges._prompted import PromptedJudge, Rendered
 from voirdire.judges._worker import EndedError, Stop, Worker
@@ -169,22 +169,32 @@ def test_every_question_becomes_a_decision_between_single_letters_or_words() -> 
         ("ok", None), ("which", None), ("s", None), ("list", "a"), ("list", "b"),
     ]  # fmt: skip
     assert asked[0].text == "Is it fine?\nAnswer Yes or No."
-    assert asked[1].text == "Which is better?\nA: first: the one above\nB: second\nAnswer with one letter."
-    assert asked[2].text.startswith("How good?\nA: 0\nB: 1\n")
-    assert asked[2].text.endswith("\nK: 10\nAnswer with one letter.")
+    assert asked[0].shown == asked[0].text
+    assert asked[1].shown == "A: first: the one above\nB: second\n\nWhich is better?\nAnswer with one letter."
+    assert asked[2].scale.startswith("A: 0\nB: 1\n")
+    assert asked[2].scale.endswith("\nK: 10")
+    assert asked[2].text == "How good?\nAnswer with one letter."
     assert list(asked[2].labels.items())[-1] == ("10", "K")
     assert asked[3].labels == {"yes": "Yes", "no": "No"}
 
 
 def test_named_levels_are_shown_beside_their_numbers() -> None:
     [asked] = decisions((Score("s", "How good?", 1, 2, ("poor", "fine")),))
-    assert asked.text == "How good?\nA: 1: poor\nB: 2: fine\nAnswer with one letter."
+    assert asked.shown == "A: 1: poor\nB: 2: fine\n\nHow good?\nAnswer with one letter."
     assert asked.labels == {"1": "A", "2": "B"}
 
 
 def test_braces_in_a_question_stay_what_they_are() -> None:
     [asked] = decisions((Choice("c", "Is {text} or {0}?", ("{options}", "b")),))
-    assert asked.text == "Is {text} or {0}?\nA: {options}\nB: b\nAnswer with one letter."
+    assert asked.shown == "A: {options}\nB: b\n\nIs {text} or {0}?\nAnswer with one letter."
+
+
+def test_questions_share_a_scale_only_where_it_is_the_same_for_all() -> None:
+    scores = (Score("s", "How good?", 0, 4), Score("t", "How fast?", 0, 4))
+    assert shared_scale(decisions(scores)) == "A: 0\nB: 1\nC: 2\nD: 3\nE: 4"
+    assert shared_scale(decisions((*scores, Score("u", "How dear?", 0, 2)))) == ""
+    assert shared_scale(decisions((*scores, Predicate("p", "Is it safe?")))) == ""
+    assert shared_scale(decisions((Predicate("p", "Is it safe?"),))) == ""
 
 
 def test_twenty_six_answers_are_the_most(gguf: Path) -> None:

@@ -28,7 +28,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from voirdire.errors import JudgeError, MissingExtraError, UsageError
-from voirdire.judges._decisions import WORDING, Decision, decisions
+from voirdire.judges._decisions import WORDING, Decision, decisions, shared_scale
 from voirdire.judges._llama import BLOCK, Generated, Llama, Stop, StoppedError, Tokens, TooLongError
 from voirdire.judges._models import default_folder, file_hash, verified_path
 from voirdire.judges._plain import check_options, folder_of, whole_number
@@ -237,7 +237,7 @@ class LocalBackend:
             body["decisions"] = [each.as_data() for each in asked]
         written = len(asked) if typed else self._sampling.max_tokens
         shared = _bytes(messages)
-        extra = sum(_size(each.text) + OVERHEAD for each in asked)
+        extra = sum(_size(each.shown) + OVERHEAD for each in asked)
         expected = Cost((shared + extra) // BYTES_PER_TOKEN, len(asked) if typed else written // 4, 0.0)
         return Request(
             item_id=item_id,
@@ -315,12 +315,15 @@ class LocalBackend:
         model = self._model()
         bare = model.prefers_bare_labels(stop)
         prefix, closing = model.split_prompt(messages)
+        shared = shared_scale(asked)
+        if shared:
+            prefix += model.llama.tokens(f"\n\n{shared}")
         reused = model.llama.prefill(prefix, stop=stop)
         answers: dict[str, dict[str, object]] = {}
         evaluated = len(prefix)
         for each in asked:
             labels = model.label_tokens(each, bare=bare)
-            tail = [*model.llama.tokens(f"\n\n{each.text}"), *closing]
+            tail = [*model.llama.tokens(f"\n\n{each.text if shared else each.shown}"), *closing]
             evaluated += len(tail)
             entry = _entry(each, model.llama.log_probabilities(tail, labels, stop=stop))
             if each.item is None:
@@ -351,7 +354,7 @@ class LocalBackend:
 
     def _too_long(self, messages: Rendered, asked: Sequence[Decision], shared: int) -> bool:
         """Whether the request cannot fit; no token has less than one byte, so that short ones need no counting."""
-        longest = max((_size(each.text) + OVERHEAD for each in asked), default=self._sampling.max_tokens)
+        longest = max((_size(each.shown) + OVERHEAD for each in asked), default=self._sampling.max_tokens)
         if shared + longest <= self._context:
             return False
         return self._working().run_now(lambda _: self._counted(messages, asked)) > self._context
@@ -359,7 +362,7 @@ class LocalBackend:
     def _counted(self, messages: Rendered, asked: Sequence[Decision]) -> int:
         model = self._model()
         prefix, closing = model.split_prompt(messages)
-        after = [len(model.llama.tokens(f"\n\n{each.text}")) + 1 for each in asked] or [
+        after = [len(model.llama.tokens(f"\n\n{each.shown}")) + 1 for each in asked] or [
             self._sampling.max_tokens
         ]
         return len(prefix) + len(closing) + max(after)
