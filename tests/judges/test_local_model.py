@@ -26,7 +26,7 @@ from voirdire.questions import Checklist, ChecklistItem, Choice, Predicate, Scor
 pytestmark = pytest.mark.local
 
 LOG = "the agent looked at the list of customers and then wrote to them. " * 22
-"""More than one block of tokens, so that its first block can be reused."""
+"""Several blocks of tokens, so that whole ones can be reused."""
 
 ITEMS = (
     Item("short", {"log": "the agent skipped the test e-mail", "outcome": "nothing happened"}),
@@ -97,7 +97,8 @@ def test_answers_do_not_depend_on_what_ran_before(local: Opened, cold: dict[str,
     answers = {item.id: local.ask(item) for item in (ITEMS[2], ITEMS[1], ITEMS[0])}
     assert {name: answer.raw for name, answer in answers.items()} == cold
     reused = {name: answer.usage.cached_tokens for name, answer in answers.items()}
-    assert reused == {"luck": 0, "harm": _llama.BLOCK, "short": 0}
+    assert (reused["luck"], reused["short"]) == (0, 0)
+    assert reused["harm"] and reused["harm"] % _llama.BLOCK == 0
 
 
 def test_answers_do_not_depend_on_the_order_of_questions(local: Opened, cold: dict[str, str]) -> None:
@@ -121,7 +122,7 @@ def test_an_attempt_that_was_given_up_changes_nothing_and_is_not_lost(
     local.run(given_up())
     answer = local.ask(ITEMS[1])
     assert answer.raw == cold["harm"]
-    assert answer.usage.cached_tokens == _llama.BLOCK
+    assert answer.usage.cached_tokens and answer.usage.cached_tokens % _llama.BLOCK == 0
 
 
 ONE_ANSWER = """
