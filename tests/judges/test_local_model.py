@@ -350,9 +350,8 @@ def test_what_does_not_fit_is_missing_before_it_is_sent_and_what_just_fits_is_no
         assert local.ask(Item("long", {"log": "word " * most}), what).missing_because is None
         loaded = local.loaded
         prefix, closing = loaded.split_prompt([("user", "word " * (most + 2))])
-        question = loaded.llama.tokens(
-            "\n\n" + json.loads(local.judge.render(ITEMS[0]).body)["decisions"][0][2]
-        )
+        _, _, scale, text, _ = json.loads(local.judge.render(ITEMS[0]).body)["decisions"][0]
+        question = loaded.llama.tokens(f"\n\n{scale}\n\n{text}")
         assert len(prefix) + len(question) + len(closing) + 1 > 256
         body = local.judge.render(Item("long", {"log": "word " * (most + 40)}))
         answer = local.run(local.judge.ask(body, repeat=0, pace=AtOnce()))
