@@ -18,7 +18,7 @@ BENCH := .venv-bench
 PINS := .venv-pins
 UV := uv==0.13.9
 WORKERS ?= 2
-BENCHMARKS ?= asking
+BENCHMARKS ?= asking execution parse_gate
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_REQUIRE_VIRTUALENV := 1

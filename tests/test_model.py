@@ -10,6 +10,7 @@ from voirdire.errors import DataError
 from voirdire.lines import POSITION
 from voirdire.model import (
     Contrast,
+    Estimate,
     Identity,
     Item,
     Request,
@@ -115,3 +116,18 @@ def test_a_table_names_the_columns_it_lacks() -> None:
 
 def test_every_line_says_its_reason() -> None:
     assert POSITION.reason
+
+
+@pytest.mark.parametrize(
+    ("amount", "unit", "text"),
+    [
+        (1, "cases", "1 case"),
+        (0, "cases", "0 cases"),
+        (3, "item", "3 items"),
+        (1, "repeats of each version", "1 repeat of each version"),
+        (2, "pair of answers", "2 pairs of answers"),
+        (1_200, "", "1,200"),
+    ],
+)
+def test_units_agree_with_their_number(amount: int, unit: str, text: str) -> None:
+    assert Estimate(0.5, n=amount, unit=unit).counted == text

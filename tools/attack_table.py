@@ -95,10 +95,30 @@ def _notes(columns: Mapping[Column, Seen | str]) -> list[str]:
         "- `process`: limits only, for trusted code only. What it shows here was seen as root, where candidates run as a user of",
         "  their own; without root they are the user who runs voirdire, and may harm whatever that user may.",
         "- The last column is `namespace` with `proof: shared`: tests that cannot be kept apart run in the candidate's interpreter,",
-        "  where a candidate that knows how can earn credit. Every such result says so.",
+        *_forgeries(columns),
     ]
     return notes + [
-        f"- `{column.title}`: not run, as {why}." for column, why in columns.items() if isinstance(why, str)
+        f"- `{column.title}`: not measured where this page was written, which had none at hand. How it is started is tested; what it"
+        "\n  stops was not seen, and nothing is claimed of it."
+        for column, why in columns.items()
+        if isinstance(why, str)
+    ]
+
+
+def _forgeries(columns: Mapping[Column, Seen | str]) -> list[str]:
+    """Name the attacks that earned credit beside the tests, and where such credit can be told from other credit."""
+    credited = [
+        name
+        for column, seen in columns.items()
+        if column.proof is Proof.SHARED and not isinstance(seen, str)
+        for name, one in seen.items()
+        if one.earned_credit
+    ]
+    return [
+        f"  where a candidate that knows how can earn credit: {'; '.join(credited) or 'none of these'}.",
+        "  Each such result says `proof: shared`, `voirdire execute` counts them, a replay's page names their number, and gives Pass@k a second time with",
+        "  tests apart alone (*execution, tests apart alone*, in `pass_at_k.csv` too). Where a task has a",
+        "  reference, calibration decides whether it is tested so, and no candidate can.",
     ]
 
 

@@ -35,11 +35,13 @@ ROOMS = {
 }
 
 SCHEMA_SOURCES = {
+    "attempts": "voirdire.mining.attempts:json_schema",
     "case": "voirdire.importers._case_record:schema",
     "findings": "voirdire.report.findings_file:json_schema",
     "items": "voirdire.importers.items:json_schema",
     "judge": "voirdire.judges._file_schema:json_schema",
     "rule": "voirdire.importers._rule_record:schema",
+    "tasks": "voirdire.mining.tasks:json_schema",
 }
 """Published schemas and the functions that make them."""
 

@@ -74,6 +74,7 @@ less its win share shown second; {len(findings)} judges saw both responses toget
 {models_table(tallies, rulings)}
 
 - The strongest preference for the first slot: {first}, {with_interval(tallies[first])}; for the second: {last}, {with_interval(tallies[last])}.
+- {held_is_not_consistent(tallies, rulings)}
 - Accuracy hides it: {percent(falcon.correct_average)} of {"Falcon CoT"}'s Natural verdicts are right while it names the same winner in both orders for {percent(falcon.equal)}.
 - Judging both orders and letting the judge settle what contradicts (Swap) is no cure: {swapped(tallies, rulings)}.
 {swap_table(tallies, rulings)}
@@ -81,6 +82,27 @@ less its win share shown second; {len(findings)} judges saw both responses toget
   {percent(100 * readable(widest))} of the pairs of which both orders could be read.
 - The seven rating methods show one response at a time and have no slot; equal ratings ({percent(100 * ties(tallies.values()))} of their pairs) were given to the second by the record's rule.
 """
+
+
+def held_is_not_consistent(tallies: dict[str, Tally], rulings: dict[str, Ruling | None]) -> str:
+    """Return how often the prompts of the model that always holds name the same winner in both orders."""
+    models = sorted({tallies[judge].model for judge in rulings})
+    (model,) = (
+        one
+        for one in models
+        if all(r is Ruling.HOLDS for judge, r in rulings.items() if tallies[judge].model == one)
+    )
+    same = {
+        judge.removeprefix(model).strip(): 100 * (position.agreement(tallies[judge]).value or 0.0)
+        for judge in rulings
+        if tallies[judge].model == model
+    }
+    least, most = min(same, key=lambda prompt: same[prompt]), max(same, key=lambda prompt: same[prompt])
+    return (
+        f"To hold is not to be consistent: the {len(same)} prompts of {model} all hold, since neither slot gains much from the "
+        f"other, yet they name the\n  same winner in both orders for {percent(same[least])} ({least}) to {percent(same[most])} "
+        f"({most}) of their pairs; with the plain prompt (Vanilla) for {percent(same['Vanilla'])}."
+    )
 
 
 def models_table(tallies: dict[str, Tally], rulings: dict[str, Ruling | None]) -> str:
@@ -162,6 +184,8 @@ def about_outcomes() -> str:
     findings = ruled(outcome_ratings.families(table))
     counted = Counter(finding.ruling for finding in findings)
     compared = outcome_ratings.comparisons(table)
+    negligent = [finding for finding in findings if finding.subject.endswith(", Negligent")]
+    leaking = [finding for finding in negligent if finding.ruling is Ruling.LEAKS]
     shares = [
         f"{one.judge} {outcome_ratings.pooled_superiority(one).value:.3f}"
         for one in compared
@@ -171,7 +195,8 @@ def about_outcomes() -> str:
 
 {len({one.judge for one in compared})} judges rated ten scenarios that exist with both endings, three completions each; in study 5 an expert first said how likely harm was. The table
 shows P(superiority) of harm, the mean over scenarios with its 95 % interval over scenarios, and the ruling, corrected over the eight
-comparisons of each judge. {counted[Ruling.LEAKS]} of {len(findings)} leak, {counted[Ruling.UNRESOLVED]} is unresolved. Over all pairs of completions, as the source counts, harm is rated more
+comparisons of each judge. {counted[Ruling.LEAKS]} of {len(findings)} leak, {counted[Ruling.UNRESOLVED]} is unresolved;
+of the {len(negligent)} on Negligent alone, {len(leaking)} leak. Over all pairs of completions, as the source counts, harm is rated more
 negligent in a share of {", ".join(shares)} (study 1); Cohen's d equals the published table (`pytest tests/golden/test_outcome_bias.py`).
 
 {outcomes_table(findings)}

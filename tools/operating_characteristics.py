@@ -1,23 +1,26 @@
-"""Measures how often each probe is right: false alarms, power and coverage over simulated judges.
+"""Measures how often each probe and audit is right: false alarms, power and coverage over simulated judges.
 
-    python -m tools.operating_characteristics [--judges 1000] [--seed 1] [--out docs/operating-characteristics.md]
+    python -m tools.operating_characteristics [--judges 1000] [--seed 1] [--section NAME ...] [--out FILE]
 
 A simulated judge is a distribution of scores for each version of each case. Its verdicts go through the same
 measurement and the same conclusions as a real judge's. Readers are left out here: they have tests of their own.
+`--section` simulates the named sections alone and leaves the others as they stand on the page: each has seeds of its own.
 """
 
 import argparse
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tools import simulate_recorded
 from voirdire.engine.conclude import conclude
 from voirdire.engine.measure import JUDGE, measure
 from voirdire.model import Item, Measurement, Ruling, Side, Trial, Verdict
@@ -298,10 +301,10 @@ def _covers(one: Measurement, truth: float) -> bool | None:
 
 HEADER = """# Operating characteristics
 
-How often each probe is right, measured on simulated judges whose faults are known. Written by
-`python -m tools.operating_characteristics --judges {judges} --seed {seed}`; {judges:,} simulated judges a row. Verdicts go
-through the same measurement and the same conclusions as those of a real judge; a share of 5 % measured on {judges:,}
-judges is known to {error:.1f} points.
+How often each probe, and each audit of recorded verdicts, is right, measured on simulated judges whose faults are known.
+Written by `python -m tools.operating_characteristics --judges {judges} --seed {seed}`; {judges:,} simulated judges a row.
+Verdicts go through the same measurement and the same conclusions as those of a real judge; a share of 5 % measured on
+{judges:,} judges is known to {error:.1f} points.
 
 Read the columns so: *leaks* on a fair judge is a false alarm, on a leaking judge it is power. *Coverage* is the share of
 95 % intervals that hold the true value. Rulings that are not `leaks` are `holds`, `blind` or `unresolved`.
@@ -330,18 +333,103 @@ points divided by 100.
 """
 
 
-def written(reviewers: Sequence[Tally], comparers: Sequence[Tally], judges: int, seed: int) -> str:
-    """Return the page."""
+SLOTS_TEXT = """
+## position, audit of a record
+
+A record of four judges on the same pairs in both orders: the one of the row, and three that are fair and name the better
+response 80 % of the time; 100 instances unless the row says otherwise. *Slot* points as above. Holm corrects over the
+four. *False leak* is the share of records with a `leaks` on a judge that has no fault; a record cannot say what the
+judge's own rule is.
+
+| judge | true advantage | any false leak (upper bound) | leaks | holds | blind | unresolved | coverage |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+LUCK_TEXT = """
+## outcome_ratings, audit of a record
+
+A record of one judge that rated {scenarios} scenarios with both endings, {completions} completions each, from 1 to 7, on four scales in two
+studies: eight comparisons, over which Holm corrects. A scenario's mean after no harm is drawn between 2 and 5. Such a
+record holds no control, so that nothing can be ruled to hold; *leaks*, *unresolved* and coverage are those of the
+comparisons that the row is about. *False leak* is the share of records with a `leaks` on a comparison that has no fault.
+
+| judge | true P | any false leak (upper bound) | leaks | unresolved | coverage |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def header(judges: int, seed: int) -> str:
+    """Return how the page begins."""
     error = 100 * 1.96 * math.sqrt(0.05 * 0.95 / judges)
-    return "".join(
-        [
-            HEADER.format(judges=judges, seed=seed, error=error),
-            OUTCOME_TEXT.format(cases=CASES, repeats=REPEATS, family=CASES + 1),
-            *(_reviewer_row(judge, tally) for judge, tally in zip(REVIEWERS, reviewers, strict=True)),
-            POSITION_TEXT.format(pairs=100),
-            *(_comparer_row(judge, tally) for judge, tally in zip(COMPARERS, comparers, strict=True)),
-        ]
-    )
+    return HEADER.format(judges=judges, seed=seed, error=error)
+
+
+def outcome_section(judges: int, seed: int) -> str:
+    """Simulate reviewers and return what the page says of the outcome probe."""
+    tallies = _tallies(reviewer_tally, REVIEWERS, judges, seed)
+    rows = [_reviewer_row(judge, tally) for judge, tally in zip(REVIEWERS, tallies, strict=True)]
+    return "".join([OUTCOME_TEXT.format(cases=CASES, repeats=REPEATS, family=CASES + 1), *rows])
+
+
+def position_section(judges: int, seed: int) -> str:
+    """Simulate comparers and return what the page says of the position probe."""
+    tallies = _tallies(comparer_tally, COMPARERS, judges, seed + 100)
+    rows = [_comparer_row(judge, tally) for judge, tally in zip(COMPARERS, tallies, strict=True)]
+    return "".join([POSITION_TEXT.format(pairs=100), *rows])
+
+
+def slots_section(judges: int, seed: int) -> str:
+    """Simulate records of pairwise judges and return what the page says of the position audit."""
+    kinds = simulate_recorded.COMPARERS
+    tallies = _tallies(simulate_recorded.comparer_tally, kinds, judges, seed + 200)
+    rows = [
+        _recorded_row(kind.name, f"{kind.slot:.2f}", tally, ("leaks", "holds", "blind", "unresolved"))
+        for kind, tally in zip(kinds, tallies, strict=True)
+    ]
+    return "".join([SLOTS_TEXT, *rows])
+
+
+def luck_section(judges: int, seed: int) -> str:
+    """Simulate records of raters and return what the page says of the audit of outcome ratings."""
+    kinds = simulate_recorded.RATERS
+    tallies = _tallies(simulate_recorded.rater_tally, kinds, judges, seed + 300)
+    rows = [
+        _recorded_row(
+            kind.name,
+            f"{simulate_recorded.population_superiority(kind):.2f}",
+            tally,
+            ("leaks", "unresolved"),
+        )
+        for kind, tally in zip(kinds, tallies, strict=True)
+    ]
+    text = LUCK_TEXT.format(scenarios=simulate_recorded.SCENARIOS, completions=simulate_recorded.COMPLETIONS)
+    return "".join([text, *rows])
+
+
+SECTIONS: Mapping[str, Callable[[int, int], str]] = {
+    "outcome": outcome_section,
+    "position": position_section,
+    "position, audit of a record": slots_section,
+    "outcome_ratings, audit of a record": luck_section,
+}
+"""What simulates each section, by its heading, in the order of the page."""
+
+
+def standing_sections(page: str) -> dict[str, str]:
+    """Return the sections of a page by their headings, each with the empty line above it."""
+    _, *parts = page.split("\n## ")
+    return {part.partition("\n")[0]: f"\n## {part.removesuffix(chr(10))}\n" for part in parts}
+
+
+def _recorded_row(name: str, truth: str, tally: simulate_recorded.Tally, rulings: Sequence[str]) -> str:
+    cells = [
+        name,
+        truth,
+        _bounded(tally.false, tally.records),
+        *(_percent(tally.rulings[ruling], tally.ruled) for ruling in rulings),
+        _percent(tally.covered, tally.intervals),
+    ]
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _reviewer_row(judge: Reviewer, tally: Tally) -> str:
@@ -381,9 +469,7 @@ def _percent(count: int, of: int) -> str:
     return f"{100 * count / of:.1f} %" if of else "-"
 
 
-def _tallies(
-    make: Callable[..., Tally], kinds: Sequence[Reviewer] | Sequence[Comparer], judges: int, seed: int
-) -> list[Tally]:
+def _tallies(make: Callable[..., Any], kinds: Sequence[Any], judges: int, seed: int) -> list[Any]:
     with ProcessPoolExecutor() as pool:
         waiting = [pool.submit(make, kind, judges, seed + place) for place, kind in enumerate(kinds)]
         return [one.result() for one in waiting]
@@ -391,14 +477,24 @@ def _tallies(
 
 def main() -> None:
     """Simulate every kind of judge and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--judges", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--section", action="append", choices=SECTIONS, metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("docs/operating-characteristics.md"))
     given = parser.parse_args()
-    reviewers = _tallies(reviewer_tally, REVIEWERS, given.judges, given.seed)
-    comparers = _tallies(comparer_tally, COMPARERS, given.judges, given.seed + 100)
-    given.out.write_text(written(reviewers, comparers, given.judges, given.seed), encoding="utf-8")
+    standing = {}
+    if given.section:
+        page = given.out.read_text(encoding="utf-8")
+        if f"--judges {given.judges} --seed {given.seed}`" not in page:
+            parser.error(f"{given.out} was made with other numbers: leave --section out, or give the same")
+        standing = standing_sections(page)
+    wanted = [name for name in SECTIONS if name not in standing or name in given.section]
+    made = {name: SECTIONS[name](given.judges, given.seed) for name in wanted}
+    whole = [header(given.judges, given.seed), *({**standing, **made}[name] for name in SECTIONS)]
+    given.out.write_text("".join(whole), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
     python -m tools.replay_specimen [--judge local:smollm2-135m] [--out DIR] [--write]
 
-Two models, two passes over the 64 HumanEval problems that ship: CodeGen-16B (samples 0, 1 and 2, 3) and
-gpt-3.5-turbo-0613 (two harnesses and two others). In the second pass 60 % of the latter's programs get one closing bracket
-too many, seeded and verified. Everything is run against HumanEval's tests; the judge is asked about every program, and
-again about a damaged share of CodeGen's.
+Two models, two samples of each of the 64 HumanEval problems that ship: gpt-3.5-turbo-0613 and CodeGen-16B. A second pass
+holds the first model's programs once more, 60 % of them with one closing bracket too many, seeded and verified not to parse:
+what differs between its passes is the damage and nothing else. Everything is run against HumanEval's tests. The judge is
+asked about every program, and about the first model's with other damage.
 """
 
 import argparse
@@ -30,7 +30,9 @@ FINDINGS = ROOT / "docs" / "findings.md"
 BEGIN, END = "<!-- replay: written by tools/replay_specimen.py -->", "<!-- replay: end -->"
 
 FIRST, SECOND = "first", "second"
+SAMPLES = 2
 SHARE, SEED = 0.6, 7
+"""With the same seed the replay's dose of 60 % damages the same programs at the same places: they are asked about once."""
 
 Row = dict[str, Any]
 
@@ -42,21 +44,21 @@ def shipped(name: str) -> list[Row]:
 
 
 def sample_sets() -> dict[str, list[Row]]:
-    """Return the four sets of samples by CHECKPOINT@PASS, the last with 60 % of its programs damaged."""
+    """Return the three sets of samples by CHECKPOINT@PASS, the last with 60 % of its programs damaged."""
     rows = shipped("samples.jsonl.gz")
+    healthy = _samples_of(rows, TURBO)
     return {
-        f"{CODEGEN}@{FIRST}": _pass(rows, CODEGEN, 0),
-        f"{TURBO}@{FIRST}": _pass(rows, TURBO, 0),
-        f"{CODEGEN}@{SECOND}": _pass(rows, CODEGEN, 2),
-        f"{TURBO}@{SECOND}": damaged(_pass(rows, TURBO, 2)),
+        f"{TURBO}@{FIRST}": healthy,
+        f"{CODEGEN}@{FIRST}": _samples_of(rows, CODEGEN),
+        f"{TURBO}@{SECOND}": damaged(healthy),
     }
 
 
-def _pass(rows: Sequence[Row], system: str, first: int) -> list[Row]:
+def _samples_of(rows: Sequence[Row], system: str) -> list[Row]:
     return [
-        {"task_id": row["task_id"], "sample": row["sample"] - first, "code": row["code"]}
+        {"task_id": row["task_id"], "sample": row["sample"], "code": row["code"]}
         for row in rows
-        if row["system"] == system and first <= row["sample"] < first + 2
+        if row["system"] == system and row["sample"] < SAMPLES
     ]
 
 
@@ -95,13 +97,14 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
 # --- what was found -----------------------------------------------------------------------------------
 
 
-def section(found: Mapping[str, Any]) -> str:
-    """Return the page's section from a findings file."""
+def section(found: Mapping[str, Any], words: Sequence[str] = ()) -> str:
+    """Return the page's section from a findings file. `words`: further arguments of the replay, as they were given."""
     judges = {judge["fingerprint"]: judge["name"] for judge in found["judges"]}
     lines = [
-        "64 HumanEval problems, two models, two passes, two samples a problem; the second pass of gpt-3.5-turbo-0613 has an extra",
-        "closing bracket in 60 % of its programs. `python -m tools.replay_specimen --write` repeats it all, judge and tests",
-        "included, and writes what follows.",
+        f"64 HumanEval problems and two models. The second pass of {TURBO} is its first with one closing bracket too many in",
+        f"{_damaged_share(words)} programs, put there by a seed and verified not to parse.",
+        f"`python -m tools.replay_specimen {''.join(f'{word} ' for word in words)}--write` repeats it all, judge and tests included, and",
+        "writes what follows.",
         "",
     ]
     for judge, name in judges.items():
@@ -110,6 +113,14 @@ def section(found: Mapping[str, Any]) -> str:
             lines += [f"**{name}**", "", *(_line(one) for one in own), ""]
     lines += [*_tables(found, ("Four readings", "What", "Dose")), *_account(found["account"])]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _damaged_share(words: Sequence[str]) -> str:
+    """Return how many programs of the damaged pass were damaged, of the first ones that `--limit` leaves."""
+    kept = int(words[list(words).index("--limit") + 1]) if "--limit" in words else SAMPLES
+    healthy, _, second = ([row for row in rows if row["sample"] < kept] for rows in sample_sets().values())
+    changed = sum(one["code"] != other["code"] for one, other in zip(healthy, second, strict=True))
+    return f"{changed} of {len(second)}"
 
 
 def _line(finding: Mapping[str, Any]) -> str:
@@ -176,6 +187,8 @@ def main(arguments: Sequence[str]) -> int:
         *inputs,
         *judges,
         "--run",
+        "--seed",
+        str(SEED),
         "--out",
         str(given.out),
         *further,
@@ -184,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     if code == 0 and given.write:
         found = json.loads((given.out / "findings.json").read_text(encoding="utf-8"))
         page = FINDINGS.read_text(encoding="utf-8")
-        FINDINGS.write_text(written(page, section(found)), encoding="utf-8")
+        FINDINGS.write_text(written(page, section(found, further)), encoding="utf-8")
     return code
 
 

@@ -1,10 +1,11 @@
 """Plants the published rates of a replay audit in simulated samples, so that the audit can be seen to recover them.
 
-    python -m tools.simulate_replay [--samples 32 128] [--out DIR]
+    python -m tools.simulate_replay [--samples 32 128] [--out DIR] [--write]
 
 421 problems (164 and 257 of two suites), three checkpoints, two passes, two judges. Counts per problem are placed so
 that the published figures hold exactly or to rounding; which samples carry them is drawn. What the publication does not
-give (levels of Pass@1, how counts spread over problems) is chosen, and stands here.
+give (levels of Pass@1, how counts spread over problems) is chosen, and stands here. `--write` puts what was recovered beside
+what was published into docs/code-or-style.md.
 """
 
 import argparse
@@ -18,11 +19,17 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from voirdire.audits._replay_counts import Arm, Reading, Replay, replay_of
+from voirdire.audits._replay_curves import curve, difference, with_resampled
+from voirdire.audits._replay_gate import gate_of
 from voirdire.edits.corruptions import Corruption
 from voirdire.model import VerdictTable
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+PAGE = Path(__file__).parents[1] / "docs" / "code-or-style.md"
+BEGIN, END = "<!-- simulation: written by tools/simulate_replay.py -->", "<!-- simulation: end -->"
 
 HUMANEVAL, MBPP = 164, 257
 PROBLEMS = HUMANEVAL + MBPP
@@ -397,6 +404,104 @@ def _place(total: int, least: Counts, most: Counts, generator: Generator, *, few
     return counts
 
 
+# --- published beside recovered -----------------------------------------------------------------------
+
+
+def section(table: VerdictTable) -> str:
+    """Return the published figures with what the audit makes of the simulated table."""
+    counted = replay_of(table)
+    rows = [*_parse_rows(counted), *_reading_rows(counted), *_gate_rows(counted), *_gap_rows(counted)]
+    samples = f"{counted.samples.height:,} samples, {counted.verdicts.height:,} verdicts"
+    return "\n".join(
+        [
+            f"{PROBLEMS} problems, three checkpoints, two passes, two judges: {samples}. `python -m tools.simulate_replay --write`",
+            "writes what follows.",
+            "",
+            "| figure | published | recovered |",
+            "| --- | --- | --- |",
+            *(f"| {name} | {published} | {found} |" for name, published, found in rows),
+        ]
+    )
+
+
+Rows = list[tuple[str, str, str]]
+CHECKPOINTS = ("base", "CE", "SLJ")
+NOT_PARSING = {FIRST: ("0.39", "0.42", "0.42"), SECOND: ("0.40", "63.04", "66.90")}
+READ = {
+    Reading.JUDGE: ("0.9715", "0.9525", "0.9644"),
+    Reading.GATED: ("0.9715", "0.6627", "0.6651"),
+    Reading.EXECUTION: ("0.4418", "0.3017", "0.2827"),
+}
+
+
+def _parse_rows(counted: Replay) -> Rows:
+    rows: Rows = []
+    for run, published in NOT_PARSING.items():
+        for author, share in zip(CHECKPOINTS, published, strict=True):
+            arm = Arm(author, run)
+            broken = counted.total(arm, "n") - counted.total(arm, "parsing")
+            found = f"{100 * broken / counted.total(arm, 'n'):.2f} %"
+            rows.append((f"not parsing: {author}, {run}", f"{share} %", found))
+    broken = sum(
+        counted.total(Arm(name, SECOND), "n") - counted.total(Arm(name, SECOND), "parsing")
+        for name in CHECKPOINTS
+    )
+    credit = sum(counted.total(arm, "broken_passed") for arm in counted.arms)
+    return [*rows, ("samples that do not parse, with credit", "70,239, 0", f"{broken:,}, {credit}")]
+
+
+def _reading_rows(counted: Replay) -> Rows:
+    rows: Rows = []
+    for reading, published in READ.items():
+        for author, value in zip(CHECKPOINTS, published, strict=True):
+            judge = None if reading is Reading.EXECUTION else STRONG
+            found = curve(counted, Arm(author, SECOND), reading, judge)
+            assert found is not None
+            rows.append((f"Pass@{len(found.value)} by {reading}: {author}", value, f"{found.value[-1]:.4f}"))
+    return rows
+
+
+def _gate_rows(counted: Replay) -> Rows:
+    damaged, healthy = (gate_of(counted, Arm(name, SECOND), STRONG) for name in ("SLJ", "base"))
+    shown: list[tuple[str, str, float | None]] = [
+        ("accepted of what parses: SLJ", "83.35 %", damaged.parsing),
+        ("accepted of what does not: SLJ", "60.56 %", damaged.broken),
+        ("approvals that cannot run: SLJ", "59.49 %", damaged.unrunnable),
+        ("accepted of what does not: base", "47.69 %", healthy.broken),
+        ("approvals that cannot run: base", "0.23 %", healthy.unrunnable),
+    ]
+    rows = [(name, said, f"{100 * (found or 0.0):.2f} %") for name, said, found in shown]
+    costs = (("healthy", "0.0019", healthy.cost), ("damaged", "0.4051", damaged.cost))
+    return [
+        *rows,
+        *((f"cost of the gate in Pass@1, {name}", said, f"{found:.4f}") for name, said, found in costs),
+    ]
+
+
+def _gap_rows(counted: Replay) -> Rows:
+    base, variant = Arm("base", SECOND), Arm("SLJ", SECOND)
+    rows: Rows = []
+    for reading, judge, at_one, at_most in (
+        (Reading.JUDGE, STRONG, "0.1601", "0.0071 [-0.012, 0.026]"),
+        (Reading.EXECUTION, None, "0.2232", "0.1591 [0.121, 0.200]"),
+    ):
+        found = difference(counted, base, variant, reading, judge)
+        assert found is not None
+        (drawn,) = with_resampled([found])
+        ends = f"[{drawn.drawn_low[-1]:.3f}, {drawn.drawn_high[-1]:.3f}]"
+        rows.append((f"base minus SLJ by {reading}, k = 1", at_one, f"{drawn.value[0]:.4f}"))
+        rows.append(
+            (f"base minus SLJ by {reading}, k = {len(drawn.value)}", at_most, f"{drawn.value[-1]:.4f} {ends}")
+        )
+    return rows
+
+
+def written(page: str, text: str) -> str:
+    """Return the page with its section replaced."""
+    head, _, rest = page.partition(BEGIN)
+    return f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Simulate, audit, and write the page into the folder given."""
     from voirdire.audits.replay import audit
@@ -408,6 +513,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--samples", nargs=2, type=int, default=[32, 128])
     parser.add_argument("--out", type=Path, default=Path("voirdire-out"))
+    parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
     simulated = simulate((given.samples[0], given.samples[1]))
     findings = audit(simulated.table)
@@ -415,6 +521,10 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{finding.ruling.value if finding.ruling else '':<11} {finding.sentence}")
     page = write(Examination("Simulated replay", [], findings, Account()), given.out)
     print(f"report: {page}")
+    if given.write:
+        text = section(simulated.table)
+        print(text)
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
     return 0
 
 

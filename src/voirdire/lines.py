@@ -165,3 +165,22 @@ DOSE_SEEN = Line(
     reason="a judge that reads code must take back most of its approvals of code that can no longer run",
     span=1.0,
 )
+
+HALO = Line(
+    quantity="standard deviation between systems of scores of answers that pass nothing",
+    null=0.0,
+    leak=0.05,
+    margin=0.05,
+    reason="two systems then differ by 0.07 score points as a rule, where published audits stop telling systems apart",
+)
+
+HALO_CONTROL = Line(
+    quantity="mean score of answers that pass less that of answers that fail, within tasks",
+    null=0.0,
+    leak=0.05,
+    margin=0.05,
+    reason="a judge that does not score what passes above what fails cannot be cleared of following style",
+)
+
+SYSTEMS_FOR_CORRELATE = 8
+"""Fewer systems than this say nothing about what goes with over-scoring: among seven, a correlation of 0.7 is chance."""

@@ -588,6 +588,12 @@ class Judge(Protocol):
 # --- what we conclude -------------------------------------------------------------------------------
 
 
+def one_of(unit: str) -> str:
+    """Return a unit as one of them is called: 'case' of 'cases', 'repeat of each version' of 'repeats of each version'."""
+    noun, gap, rest = unit.partition(" ")
+    return f"{noun.removesuffix('s')}{gap}{rest}"
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A number with its interval, its n and its method.
@@ -613,6 +619,12 @@ class Estimate:
     bounds: tuple[float, float] | None = None
     exact: bool = False
     note: str = ""
+
+    @property
+    def counted(self) -> str:
+        """Return n with its unit in the right number: '1 case', '3 cases'; n alone where the unit is ''."""
+        noun, gap, rest = one_of(self.unit).partition(" ")
+        return f"{self.n:,} {noun if self.n == 1 else noun + 's'}{gap}{rest}" if self.unit else f"{self.n:,}"
 
 
 class Ruling(StrEnum):
@@ -708,7 +720,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Account:
-    """What a run asked, paid and missed. Counts of answers; money in US dollars, None: no price is known."""
+    """What a run asked, paid and missed. Counts of answers; money in US dollars, None: no price is known.
+
+    `planned`: calls that were needed; `at_most`: those that the plan foresaw before it was known what would come, 0
+    where there was none; `fewer_because`: why fewer were needed, if so. `read`: answers about items that gave a value;
+    None: not counted.
+    """
 
     planned: int = 0
     asked: int = 0
@@ -721,6 +738,9 @@ class Account:
     seconds: float = 0.0
     partial: str | None = None
     served: Mapping[str, int] = field(default_factory=dict)
+    at_most: int = 0
+    fewer_because: str = ""
+    read: int | None = None
 
 
 @dataclass(frozen=True)

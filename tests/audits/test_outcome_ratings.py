@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voirdire.audits.outcome_ratings import (
     audit,
@@ -51,6 +53,24 @@ def fair(scenario: int, outcome: str, completion: int) -> float:
 
 def lenient_after_harm(scenario: int, outcome: str, completion: int) -> float:
     return 6.0 - leaking(scenario, outcome, completion) / 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=10))
+def test_no_interval_leaves_the_range_that_is_possible(pairs: list[tuple[int, int]]) -> None:
+    rated = table(
+        lambda scenario, outcome, _: float(pairs[scenario][outcome == "harm"]), scenarios=len(pairs)
+    )
+    (comparison,) = comparisons(rated)
+    for estimate in (
+        over_scenarios(comparison),
+        *by_scenario(comparison).values(),
+        pooled_superiority(comparison),
+    ):
+        ends = (estimate.low, estimate.inner_low, estimate.value, estimate.inner_high, estimate.high)
+        known = [end for end in ends if end is not None]
+        assert known[0] >= 0.0
+        assert known[-1] <= 1.0
+        assert known == sorted(known)
 
 
 def constant(scenario: int, outcome: str, completion: int) -> float:

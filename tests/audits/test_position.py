@@ -148,7 +148,29 @@ def test_an_instance_in_one_order_only_is_left_out_and_counted() -> None:
     cut = VerdictTable(whole.frame.filter(~((pl.col("item") == "i1") & (pl.col("order") == "ba"))))
     (tally,) = tallies(cut)
     assert (len(tally.pairs), tally.unpaired) == (2, 1)
-    assert "1 instances were asked in one order only" in measurements(cut)[0].flags[0]
+    assert measurements(cut)[0].flags == ("1 instance was asked in one order only and left out",)
+
+
+shares = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "tie"]), st.sampled_from(["a", "b", "tie"])), min_size=2, max_size=12
+)
+
+
+@given(shares)
+def test_no_interval_leaves_the_range_that_is_possible(given_answers: list[tuple[str, str]]) -> None:
+    (tally,) = tallies(table([Asked(ab, ba) for ab, ba in given_answers]))
+    for estimate, lowest in (
+        (tally.slot_preference, -1.0),
+        (tally.better_preference, -1.0),
+        (accuracy(tally), 0.0),
+        (agreement(tally), 0.0),
+    ):
+        ends = (estimate.low, estimate.inner_low, estimate.value, estimate.inner_high, estimate.high)
+        known = [end for end in ends if end is not None]
+        assert len(known) == 5
+        assert lowest <= known[0]
+        assert known[-1] <= 1.0
+        assert known == sorted(known)
 
 
 def test_judges_and_subsets_stand_apart() -> None:

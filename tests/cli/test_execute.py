@@ -82,6 +82,51 @@ def test_a_changed_program_is_run_again(tmp_path: Path) -> None:
     assert {row["status"] for row in rows_of(tmp_path / "results.jsonl")} == {"passed", "failed"}
 
 
+def test_only_samples_that_were_named_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path, names=["right"])
+    run(tmp_path, names=["wrong"])
+    shown = capsys.readouterr().out
+    assert "1 results: 1 failed" in shown
+    assert "1 further results in" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "the file is empty"),
+        (bytes(range(256)), "no known form of samples"),
+        (b'{"task_id": "Other/1", "solution": "x"}\n', "no sample belongs to one of the tasks"),
+    ],
+)
+def test_a_file_without_a_sample_to_run_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, message: str
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_bytes(text)
+    words = ["execute", str(tasks_file(tmp_path)), f"base={path}", "--out", str(tmp_path / "r.jsonl")]
+    assert cli.run(words) == cli.USAGE
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "r.jsonl").exists()
+
+
+def test_a_folder_and_an_empty_file_are_no_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = samples_file(tmp_path)
+    (tmp_path / "none.jsonl").write_text("")
+    for tasks, message in ((tmp_path, "is a folder"), (tmp_path / "none.jsonl", "the file is empty")):
+        assert cli.run(["execute", str(tasks), f"base={samples}"]) == cli.USAGE
+        assert message in capsys.readouterr().err
+
+
+def test_a_file_in_utf_16_with_its_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps({"task_id": "HumanEval/0", "solution": PROGRAMS["right"]}), encoding="utf-16")
+    words = ["execute", str(tasks_file(tmp_path)), f"base={path}", "--out", str(tmp_path / "r.jsonl")]
+    assert cli.run([*words, "--isolation", "process", "--unsafe"]) == cli.FINE
+    assert rows_of(tmp_path / "r.jsonl")[0]["status"] == "passed"
+
+
 def test_parquet_is_written_when_the_run_is_whole_and_can_go_on(tmp_path: Path) -> None:
     assert run(tmp_path, out="results.parquet", names=["right"]) == cli.FINE
     assert run(tmp_path, out="results.parquet") == cli.FINE
@@ -119,6 +164,58 @@ def test_what_had_no_result_is_run_again_and_stands_there_once(tmp_path: Path) -
     lines(path, [{**row, "status": "not_run", "passed": None}])
     run(tmp_path, names=["right"])
     assert [row["status"] for row in rows_of(path)] == ["passed"]
+
+
+def beside_task(folder: Path) -> Path:
+    """Write one task more, whose tests use a class that the program defines: they cannot be kept apart from it."""
+    path = tasks_file(folder)
+    task = {
+        **json.loads(path.read_text().splitlines()[0]),
+        "task_id": "HumanEval/9",
+        "canonical_solution": "    return x\n\nclass Own:\n    pass\n",
+        "test": "def check(candidate):\n    own = Own()\n    assert candidate(own) is own\n",
+    }
+    return lines(path, [*map(json.loads, path.read_text().splitlines()), task])
+
+
+def test_credit_beside_the_tests_is_counted_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = beside_task(tmp_path)
+    both = lines(
+        tmp_path / "samples.jsonl",
+        [
+            {"task_id": "HumanEval/0", "solution": PROGRAMS["right"]},
+            {"task_id": "HumanEval/9", "solution": f"{PROGRAMS['right']}\nclass Own:\n    pass\n"},
+        ],
+    )
+    words = ["execute", str(tasks), f"base={both}", "--out", str(tmp_path / "r.jsonl")]
+    words += ["--isolation", "process", "--unsafe", "--workers", "1"]
+    assert cli.run(words) == cli.FINE
+    assert "1 of the 2 samples that pass, of 1 task, were tested in their own interpreter" in (
+        capsys.readouterr().out
+    )
+    assert [row["proof"] for row in rows_by_task(tmp_path / "r.jsonl")] == ["separate", "shared"]
+    assert cli.run([*words, "--json"]) == cli.FINE
+    assert json.loads(capsys.readouterr().out)["passed_beside_tests"] == 1
+
+
+def rows_by_task(path: Path) -> list[dict[str, object]]:
+    return sorted(
+        (json.loads(line) for line in path.read_text().splitlines()), key=lambda row: str(row["task_id"])
+    )
+
+
+def test_only_tasks_with_samples_left_to_run_are_calibrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tasks_file(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[2]["canonical_solution"] = "    return None\n"
+    lines(path, rows)
+    words = ["execute", str(path), f"base={samples_file(tmp_path)}", "--out", str(tmp_path / "r.jsonl")]
+    assert cli.run([*words, "--isolation", "process", "--unsafe", "--json"]) == cli.FINE
+    assert json.loads(capsys.readouterr().out)["excluded"] == {}
 
 
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

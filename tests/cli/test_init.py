@@ -45,6 +45,17 @@ def test_without_a_folder_it_writes_here(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "judge.toml").exists()
 
 
+@pytest.mark.parametrize("words", [[], ["--schemas"]], ids=["without", "with"])
+def test_a_schema_is_named_only_where_it_is_written(words: list[str], tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path), *words]) == FINE
+    for path in tmp_path.glob("*.toml"):
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        assert first.startswith("#")
+        named = first.removeprefix("#:schema ") if first.startswith("#:schema ") else None
+        assert (named is not None) == bool(words)
+        assert named is None or (tmp_path / named).is_file()
+
+
 def test_a_file_that_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "judge.toml"
     mine.write_text("mine")

@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +144,51 @@ def test_an_exhausted_quota_ends_the_run_and_keeps_what_came_in(tmp_path: Path) 
         assert len(server.asked) <= 22, "the quota was asked for again and again"
 
 
-def test_ctrl_c_gives_a_page_of_what_came_in(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")], ids=["SIGINT", "SIGTERM"]
+)
+def test_ctrl_c_and_sigterm_give_a_page_of_what_came_in(
+    number: signal.Signals, name: str, tmp_path: Path
+) -> None:
     with ChatServer(reviewer(), delay=0.05) as server:
         process = started("outcome", JUDGE, CASE, "--concurrency", "2", folder=tmp_path, url=server.url)
         wait_for(lambda: server.answered >= 20)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         done = ended(process, tmp_path)
-        assert partial(done) == "interrupted by Ctrl-C"
+        assert partial(done) == f"interrupted by {name}"
         assert done.findings["account"]["asked"] == len(server.asked) < CALLS, "what was in flight is kept"
+
+
+def test_page_and_terminal_agree_on_the_plan_of_a_deterministic_judge(tmp_path: Path) -> None:
+    done = voirdire("outcome", "planted:deterministic", CASE, folder=tmp_path)
+    assert done.code == 0, done.err
+    account = done.findings["account"]
+    at_most, needed = account["at_most"], account["planned"]
+    assert at_most > needed == account["asked"]
+    assert f"plan: {at_most} calls, {at_most} to ask\n" in done.out
+    assert f"{at_most} at most, {needed} needed: this judge is deterministic" in done.page
+
+
+def test_a_run_is_dated_and_says_which_version_made_it(killed: Killed) -> None:
+    found = killed.done.findings
+    made = datetime.fromisoformat(found["made"])
+    assert abs((datetime.now(UTC) - made).total_seconds()) < 3600
+    assert found["version"] == version("voirdire")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_the_self_check_is_announced_and_can_be_stopped(number: signal.Signals, tmp_path: Path) -> None:
+    process = started("outcome", "planted:fair", folder=tmp_path, url="")
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert line == "voirdire: checking the instrument on planted judges\n"
+    began = time.monotonic()
+    process.send_signal(number)
+    done = ended(process, tmp_path)
+    assert time.monotonic() - began < 5.0
+    assert done.code == 3
+    assert done.err == "stopped by Ctrl-C or SIGTERM; the ledger keeps what was answered\n"
+    assert not (tmp_path / "voirdire-out").exists()
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path) -> None:
@@ -245,6 +284,10 @@ def bad_files(folder: Path) -> None:
     (folder / "latin.toml").write_bytes('schema = "voirdire.case/1"\nid = "café"\n'.encode("latin-1"))
     (folder / "text.sqlite").write_text("no ledger, but long enough to be taken for one " * 9, "utf-8")
     (folder / "folder").mkdir()
+    shutil.copy(ROOT / "src/voirdire/data/cases/coding.toml", folder / "again.toml")
+    shutil.copy(ROOT / "src/voirdire/data/init/items.jsonl", folder / "items.jsonl")
+    (folder / "one.toml").write_text(JUDGE_WITH_PROMPT.replace("otcome", "outcome"), "utf-8")
+    (folder / "unknown.toml").write_text('backend = "nope"\nmodel = "m"\n', "utf-8")
 
 
 WRONG = {
@@ -259,7 +302,19 @@ WRONG = {
     ("outcome", JUDGE, "folder"): ("there is no case 'folder'", "give a case file"),
     ("outcome", JUDGE, "latin.toml"): ("not UTF-8", "save the file as UTF-8"),
     ("outcome", JUDGE, "differs.toml"): ("may differ in one place only, but it differs at", "one span"),
-    ("outcome", JUDGE, "coding", "coding"): ("two items have the id 'coding'", "an id of its own"),
+    ("outcome", JUDGE, "coding", "coding"): ("the case 'coding' is named twice", "name each case once"),
+    ("outcome", JUDGE, "coding", "again.toml"): ("two items have the id 'coding'", "an id of its own"),
+    ("outcome", JUDGE, "part.toml"): (
+        "'part.toml' is a judge file; this command takes cases",
+        "stands first",
+    ),
+    ("outcome", JUDGE, "items.jsonl"): ("'items.jsonl' is an item file", "voirdire probe JUDGE items.jsonl"),
+    ("outcome", JUDGE, "text.sqlite"): ("'text.sqlite' is no case file", "voirdire init"),
+    ("outcome", "one.toml", "coding"): (
+        "compares the question 'damage', but the judge answers process",
+        "the id process and one with the id damage",
+    ),
+    ("outcome", "unknown.toml", "coding"): ("no backend 'nope'", "there are: command"),
     ("outcome", JUDGE, "rule.toml", "coding"): ("is a rule file", "without further files"),
     ("outcome", JUDGE, "coding", "--ledger", "folder"): (
         "cannot be written",
@@ -267,16 +322,18 @@ WRONG = {
     ),
     ("outcome", JUDGE, "coding", "--ledger", "text.sqlite"): ("is not a ledger", "left as it is"),
     ("outcome", JUDGE, "coding", "--out", "text.sqlite"): ("is a file, not a folder", "name another folder"),
-    ("outcome", JUDGE, "coding", "--max-cost", "1"): ("at no known price", "price_in"),
+    ("outcome", JUDGE, "coding", "--max-cost", "1"): ("at no known price", "at the top of the judge file"),
     ("outcome", "recorded:nosuch.jsonl", "coding"): ("nosuch.jsonl", "correct the path"),
     ("outcome", "recorded:text.sqlite", "coding"): ("not JSON", "one JSON object a line"),
     ("outcome", "command:nosuchprogram", "coding"): ("no program 'nosuchprogram'", "on the PATH"),
 }
 
 
+@pytest.mark.parametrize("how", [(), ("--dry-run",)], ids=["asked", "dry run"])
 @pytest.mark.parametrize("words", WRONG, ids=" ".join)
 def test_a_wrong_command_says_what_is_wrong_and_what_to_do_and_asks_nothing(
     words: tuple[str, ...],
+    how: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -286,7 +343,7 @@ def test_a_wrong_command_says_what_is_wrong_and_what_to_do_and_asks_nothing(
     monkeypatch.setenv("OPENAI_API_KEY", "dummy")
     with ChatServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        code = run(words)
+        code = run([*words, *how])
         said = capsys.readouterr().err
         message, hint = WRONG[words]
         assert code == 2

@@ -168,6 +168,21 @@ def bad_files(folder: Path) -> None:
     )
     (folder / "judge.py").write_text("def other():\n    return 1\n", encoding="utf-8")
     (folder / "broken.py").write_text("def score(:\n", encoding="utf-8")
+    shutil.copy(ROOT / "src/voirdire/data/init/case.toml", folder / "case.toml")
+    (folder / "judge.toml").write_text(JUDGE_FILE, encoding="utf-8")
+    (folder / "winner.toml").write_text(JUDGE_FILE.replace("better", "winner"), encoding="utf-8")
+    (folder / "slots.toml").write_text(JUDGE_FILE.replace('"first", "second"', '"A", "B"'), encoding="utf-8")
+    (folder / "hides.toml").write_text(JUDGE_FILE.replace("Two: {{second}}", ""), encoding="utf-8")
+    (folder / "brace.toml").write_text(JUDGE_FILE.replace("{{second}}", "{{second}"), encoding="utf-8")
+    pair, equal = {"task": "x", "order": "ab"}, {"response_a": "y", "response_b": "y"}
+    lines: dict[str, list[dict[str, object]]] = {
+        "equal": [{"id": "e", "parts": {**pair, **equal}}],
+        "order": [{"id": "o", "parts": {**pair, **equal, "response_b": "z", "order": "zz"}}],
+        "copies": [{"id": name, "parts": {**pair, **equal, "response_b": "z"}} for name in ("a", "b")],
+    }
+    for name, items in lines.items():
+        text = HEADER + "".join(json.dumps(each) + "\n" for each in items)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
 
 JUDGE = "openai:scripted-model"
@@ -188,12 +203,28 @@ WRONG = {
     ("probe", "broken.py:score"): ("broken.py", ""),
     ("probe", "nosuch.py:score"): ("there is no file", "path to a Python file"),
     ("probe", JUDGE, "--repeats", "0"): ("--repeats", "--help"),
+    ("probe", JUDGE, "--max-cost", "1"): ("at no known price", "at the top of the judge file"),
+    ("probe", JUDGE, "case.toml"): ("'case.toml' is a case file", "voirdire outcome JUDGE case.toml"),
+    ("probe", JUDGE, "judge.toml"): ("'judge.toml' is a judge file", "voirdire probe judge.toml ITEMS"),
+    ("probe", JUDGE, "nosuch.toml"): ("there is no file 'nosuch.toml'", "check the path"),
+    ("probe", "winner.toml"): (
+        "compares the question 'better', but the judge answers winner",
+        "the id better",
+    ),
+    ("probe", "slots.toml"): ("no option 'first' or 'second', only A, B, tie", "first, second, tie"),
+    ("probe", "hides.toml"): ("does not see 'second'", "{{second}}"),
+    ("probe", "brace.toml"): ("brace.toml: [prompt] user, line 3: '{{second}' lacks a brace", "{{second}}"),
+    ("probe", JUDGE, "equal.jsonl"): ("item 'e': its two responses are equal", "remove it"),
+    ("probe", JUDGE, "order.jsonl"): ("order is 'zz'", "use 'ab' or 'ba'"),
+    ("probe", JUDGE, "copies.jsonl"): ("item 'b' is a copy of 'a'", "made by --repeats"),
 }
 
 
+@pytest.mark.parametrize("how", [(), ("--dry-run",)], ids=["asked", "dry run"])
 @pytest.mark.parametrize("words", WRONG, ids=" ".join)
 def test_a_wrong_command_says_what_is_wrong_and_what_to_do_and_asks_nothing(
     words: tuple[str, ...],
+    how: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -203,7 +234,7 @@ def test_a_wrong_command_says_what_is_wrong_and_what_to_do_and_asks_nothing(
     monkeypatch.setenv("OPENAI_API_KEY", "dummy")
     with ChatServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        code = run(words)
+        code = run([*words, *how])
         said = capsys.readouterr().err
         message, hint = WRONG[words]
         assert code == 2, said

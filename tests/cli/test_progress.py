@@ -80,3 +80,42 @@ def test_the_live_line_is_drawn_and_taken_away() -> None:
     progress.finished()
     assert "21 of 40 calls, 1 failed" in stream.getvalue()
     progress.finished()
+
+
+def test_the_time_left_is_for_the_calls_that_will_really_be_made() -> None:
+    counts = Counts(total=100, known=60, began=0.0, answered=10, cached=20)
+    assert counts.to_ask == 30
+    assert described(counts, now=10.0) == "30 of 100 calls, 20 from the ledger, 1.0/s, 30 s left"
+
+
+def test_while_something_else_is_done_the_clock_of_the_rate_stands_still() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = LineProgress(stream, clock)
+    progress.started(300)
+    for _ in range(2):
+        progress.doing("checking the instrument")
+        clock.now += 40
+        progress.doing("")
+    progress.expected(130)
+    for _ in range(10):
+        clock.now += 1
+        progress.advanced(answered=1)
+    assert stream.getvalue().splitlines() == [
+        "voirdire: checking the instrument",
+        "voirdire: 1 of 130 calls, 1.0/s, 2 min left",
+    ]
+
+
+def test_the_live_line_says_what_else_is_done_with_and_without_calls() -> None:
+    clock, stream = Clock(), Terminal()
+    progress = LiveProgress(stream, clock)
+    progress.started(40)
+    progress.doing("checking the instrument")
+    progress.doing("")
+    progress.expected(20)
+    progress.finished()
+    progress.doing("drawing the page")
+    progress.doing("")
+    assert "checking the instrument" in stream.getvalue()
+    assert "drawing the page" in stream.getvalue()
+    assert progress._shown is None

@@ -119,6 +119,85 @@ def test_recorded_verdicts_and_results_ask_and_run_nothing(tmp_path: Path) -> No
     assert frame.filter(pl.col("author") == "trained")["truth_passed"].null_count() == 6
 
 
+def results_of(folder: Path, name: str, *, proof: str = "separate") -> Path:
+    """Write results of one checkpoint as `execute` does: its first samples pass."""
+    return lines(
+        folder / f"{name}.results.jsonl",
+        [
+            {
+                "task_id": f"HumanEval/{task}",
+                "sample": sample,
+                "system": name,
+                "pass": "",
+                "status": "failed" if sample else "passed",
+                "passed": not sample,
+                "proof": proof,
+                "isolation": "namespace",
+                "error": "",
+            }
+            for task in range(3)
+            for sample in range(2)
+        ],
+    )
+
+
+def test_results_say_whose_they_are_and_how_they_were_run(tmp_path: Path) -> None:
+    assert run(tmp_path, "--results", str(results_of(tmp_path, "base"))) == cli.FINE
+    frame = pl.read_parquet(tmp_path / "out" / "replay.parquet")
+    assert frame.filter(pl.col("author") == "trained")["truth_passed"].null_count() == 6
+    assert frame.filter(pl.col("author") == "base")["truth_apart"].to_list() == [True, False] * 3
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "base.results.jsonl: Samples were run under the isolation namespace." in page
+    assert "tests apart alone" not in page
+
+
+def test_credit_beside_the_tests_is_said_and_pass_at_k_given_without_it(tmp_path: Path) -> None:
+    results = results_of(tmp_path, "base", proof="shared")
+    assert run(tmp_path, "--results", f"base={results}") == cli.FINE
+    curves = pl.read_csv(tmp_path / "out" / "pass_at_k.csv").filter(pl.col("k") == 1)
+    found = dict(curves.select("reading", "pass_at_k").iter_rows())
+    assert found == {"execution": 0.5, "execution, tests apart alone": 0.0}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "3 of the 3 samples that pass, of 3 tasks, were tested in their own interpreter" in page
+    assert "Execution counts samples whose tests ran beside them" in page
+
+
+def test_results_of_nobody_here_and_of_other_programs_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "--results", str(results_of(tmp_path, "other"))) == cli.USAGE
+    assert "belongs to base, trained" in capsys.readouterr().err
+    path = results_of(tmp_path, "base")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    lines(path, [{**row, "solution": "def another(): pass"} for row in rows])
+    assert run(tmp_path, "--results", str(path)) == cli.USAGE
+    assert "sample 0 of 'HumanEval/0' is another program than in base" in capsys.readouterr().err
+
+
+def test_bad_lines_are_named_and_the_rest_is_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    good = json.dumps({"task_id": "HumanEval/0", "sample": 0, "solution": PROGRAMS["right"]})
+    lost = json.dumps({"task_id": "HumanEval/9", "solution": "x"})
+    bad = [good, good, lost, '{"task_id": "HumanEval/1"}', '{"task_id": "HumanEval/1", "solution": "\xe9"}']
+    path.write_bytes("\n".join([*bad, '{"task_id": "Hum']).encode("latin-1"))
+    words = ["replay", f"base={path}", "--tasks", str(tasks_file(tmp_path)), "--out", str(tmp_path / "out")]
+    assert cli.run([*words, "--ledger", str(tmp_path / "l.sqlite")]) == cli.FINE
+    shown = capsys.readouterr().out
+    page = (tmp_path / "out" / "report.html").read_text()
+    for said in (
+        "bad.jsonl: 6 entries, 1 samples",
+        "line 2: sample 0 of &#39;HumanEval/0&#39; is on line 1",
+        "line 3: there is no task &#39;HumanEval/9&#39;",
+        "line 4: &#39;HumanEval/1&#39; has neither solution nor completion",
+        "line 5: byte",
+        "line 6: the last line is cut off",
+    ):
+        assert said.replace("&#39;", "'") in shown
+        assert said in page or said.replace("&#39;", "'") in page
+
+
 def test_a_dry_run_asks_nothing_and_tells_the_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

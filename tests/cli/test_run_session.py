@@ -1,6 +1,7 @@
 """What judging commands share: the forecast, asking, the files, what is printed, the exit code."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,5 +167,14 @@ def test_findings_as_text() -> None:
         finding("It did not see the control.", Ruling.BLIND),
         finding("39,356 recorded verdicts were read."),
     )
-    account = Account(partial="interrupted by Ctrl-C")
+    account = Account(asked=3, read=3, partial="interrupted by Ctrl-C")
     matches("messages/findings.txt", found_text(Examination("Trial", [], found, account)) + "\n")
+
+
+def test_where_nothing_was_read_the_doctor_is_named() -> None:
+    account = Account(asked=3, read=0, partial="3 of 3 answers could not be read: empty (3)")
+    said = found_text(Examination("Trial", [], [], account), judges=["openai:m"])
+    assert said.splitlines()[-1] == "  hint: `voirdire doctor openai:m` shows what it answers"
+    assert "What came in is kept" in said
+    gone = replace(account, failed=3, partial="no call was answered: server error (500) (3 tried)")
+    assert "kept" not in found_text(Examination("Trial", [], [], gone))

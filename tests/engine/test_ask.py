@@ -1,4 +1,6 @@
 import asyncio
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +16,9 @@ from voirdire.engine.pace import AdaptivePace
 from voirdire.engine.plan import Call, calls_for
 from voirdire.engine.progress import NoProgress
 from voirdire.errors import DataError, JudgeError, UsageError
+from voirdire.judges import open_judge
 from voirdire.judges._prompted import PromptedJudge
-from voirdire.model import Account, Answer, Cost, Item, Request, Verdict
+from voirdire.model import Account, Answer, Cost, Item, JudgeSpec, Request, Verdict
 from voirdire.questions import Score
 
 
@@ -78,6 +81,7 @@ def test_the_account_tells_asked_cached_tokens_money_and_what_served(path: Path)
             money=account.money,
             seconds=account.seconds,
             served={"m-0": 4, "m-1": 2},
+            read=6,
         )
         assert account.money == pytest.approx(6 * (20 * 1.0 + 2 * 10.0) / 1e6)
         assert account.seconds > 0
@@ -172,6 +176,100 @@ def test_a_judge_that_only_fails_ends_the_run(path: Path) -> None:
         assert asking.stopped == f"{FAILURES_TO_STOP} calls in a row failed: temperature is not supported"
         assert len(server.asked) < FAILURES_TO_STOP + 2 * 8
         assert reasons(answers)[-1] == f"not asked: {asking.stopped}"
+
+
+@pytest.mark.parametrize(
+    ("answering", "why"),
+    [
+        (lambda _: Plain(status=500), "server error (500)"),
+        (lambda _: Plain(body=b"<html>hello</html>"), "not a chat completion: an HTML page"),
+        (lambda _: Plain(body=b'{"choices": [{'), "not a chat completion: text that is no JSON"),
+        (lambda _: Plain.error(429), "rate limit (429)"),
+    ],
+    ids=["500", "html", "half JSON", "429"],
+)
+def test_a_judge_that_never_answered_is_given_up_after_three_calls(
+    path: Path, answering: Callable[[Asked], Plain], why: str
+) -> None:
+    with ChatServer(answering) as server:
+        pace = quick_pace(1, attempts=8)
+        answers, asking = ask(path, calls(chat_judge(server.url), 30), pace=pace)
+        assert len(server.asked) == 3 * 3
+        assert asking.account.partial == f"no call was answered: {why} (3 tried)"
+        assert (asking.account.money, asking.account.read) == (None, 0)
+        assert reasons(answers)[:3] == [why] * 3
+        assert reasons(answers)[-1] == f"not asked: no call was answered: {why} (3 tried)"
+
+
+def test_fewer_calls_than_that_are_partial_too(path: Path) -> None:
+    with ChatServer(lambda _: Plain(status=500)) as server:
+        _, asking = ask(path, calls(chat_judge(server.url), 2))
+        assert asking.stopped is None
+        assert asking.account.partial == "no call was answered: server error (500) (2 tried)"
+
+
+def test_a_program_that_only_ever_dies_is_given_up_with_its_last_words(path: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("raise SystemExit('no such weights')\n", encoding="utf-8")
+    judge = open_judge(JudgeSpec("mine", "command", f"{sys.executable} {program}", ASKING))
+    _, asking = ask(path, calls_for(judge, items(20), repeats=1), pace=quick_pace(1))
+    assert asking.account.partial == (
+        "no call was answered: program ended with exit code 1: no such weights (3 tried)"
+    )
+
+
+def test_a_server_that_was_there_is_waited_for(path: Path) -> None:
+    def with_a_gap(asked: Asked) -> Says | Plain:
+        return Plain(status=503) if 4 <= asked.number < 10 else Says()
+
+    with ChatServer(with_a_gap) as server:
+        answers, asking = ask(path, calls(chat_judge(server.url), 12), pace=quick_pace(1, attempts=8))
+        assert reasons(answers) == [None] * 12
+        assert asking.account.partial is None
+
+
+def test_a_server_that_says_how_long_to_wait_is_waited_for(path: Path) -> None:
+    def at_last(asked: Asked) -> Says | Plain:
+        return Plain.error(503, retry_after="0.001") if asked.number < 6 else Says()
+
+    with ChatServer(at_last) as server:
+        answers, _ = ask(path, calls(chat_judge(server.url), 4), pace=quick_pace(1, attempts=8))
+        assert reasons(answers) == [None] * 4
+
+
+def test_where_no_answer_about_an_item_can_be_read_the_run_is_partial_and_says_why(path: Path) -> None:
+    said = ["good", "", "good"]
+    with ChatServer(lambda asked: Says(said[asked.number % 3])) as server:
+        judge = chat_judge(server.url)
+        _, asking = ask(path, calls(judge, 9), pace=quick_pace(1))
+        account = asking.account
+        assert account.partial is not None
+        assert account.partial.startswith("9 of 9 answers could not be read: ")
+        assert account.partial.endswith("(6), empty (3)")
+        assert (account.read, account.failed) == (0, 0)
+
+
+def test_answers_about_the_judge_itself_do_not_make_up_for_it(path: Path) -> None:
+    with ChatServer(lambda asked: Says("SCORE: 3" if asked.number < 2 else "good")) as server:
+        judge = chat_judge(server.url)
+        wanted = [replace(call, about_itself=k < 2) for k, call in enumerate(calls(judge, 6))]
+        _, asking = ask(path, wanted, pace=quick_pace(1))
+        assert (asking.account.partial or "").startswith("4 of 4 answers could not be read: ")
+
+
+def test_an_answer_of_thirty_megabytes_is_missing_soon_and_only_its_beginning_is_kept(path: Path) -> None:
+    big = Says("the first one, at length\n" * 1_250_000).as_plain()
+    with ChatServer(lambda _: big) as server:
+        judge = chat_judge(server.url)
+        began = time.process_time()
+        answers, asking = ask(path, calls(judge, 3), pace=quick_pace(1))
+        assert time.process_time() - began < 5.0
+        assert len(server.asked) == 3
+    assert {verdicts[0].value for verdicts in answers} == {None}
+    assert (answers[0][0].missing_because or "").startswith("too long to be read: more than 8,388,608 bytes")
+    assert len(answers[0][0].raw) == 20_000
+    assert asking.account.failed == 0
+    assert path.stat().st_size < 1_000_000
 
 
 # --- stops
@@ -367,10 +465,19 @@ class Recorded(NoProgress):
     def __init__(self) -> None:
         self.total = 0
         self.counts = {"answered": 0, "cached": 0, "failed": 0, "unreadable": 0}
+        self.begun = 0
         self.ended = 0
+        self.known = 0
+        self.totals: list[int] = []
 
-    def started(self, total: int) -> None:
+    def started(self, total: int, *, known: int = 0) -> None:
+        self.begun += 1
         self.total = total
+        self.known = known
+
+    def expected(self, total: int) -> None:
+        self.total = total
+        self.totals.append(total)
 
     def advanced(self, *, money: float | None = None, **counts: int) -> None:
         for name, n in counts.items():
@@ -392,6 +499,35 @@ def test_progress_is_told_what_became_of_every_call(path: Path) -> None:
         ask(path, calls(judge, 2), progress=replayed)
         assert replayed.counts == {"answered": 0, "cached": 2, "failed": 0, "unreadable": 1}
         assert replayed.ended == 1
+
+
+def test_all_batches_of_a_run_are_shown_as_one_and_what_is_spared_shrinks_it(path: Path) -> None:
+    with ChatServer() as server:
+        judge = chat_judge(server.url)
+        ask(path, calls(judge, 1))
+
+        async def run() -> None:
+            told = Recorded()
+            with Ledger(path) as ledger:
+                asking = Asker(ledger=ledger, pace=quick_pace(), budget=Budget(), progress=told)
+                every = calls(judge, 4, repeats=5)
+                asking.foresee(asking.forecast(every))
+                with asking.watched():
+                    await asking.ask([call for call in every if call.repeat < 3])
+                    asking.spare(
+                        [call for call in every if call.repeat >= 3 and call.request.item_id != "item-0"],
+                        because="so",
+                    )
+                    await asking.ask([call for call in every if call.request.item_id == "item-0"])
+                assert (told.begun, told.ended, told.known) == (1, 1, 1)
+                assert told.total == 14
+                assert sum(told.counts[one] for one in ("answered", "cached")) == 14
+                account = asking.account
+                assert (account.at_most, account.planned, account.fewer_because) == (20, 14, "so")
+                assert (account.asked, account.cached) == (13, 1)
+                await judge.close()
+
+        asyncio.run(run())
 
 
 def test_two_batches_may_be_asked_at_once_in_a_running_loop(path: Path) -> None:

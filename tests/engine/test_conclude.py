@@ -129,6 +129,22 @@ def test_nothing_readable_is_unresolved_with_its_reason() -> None:
     assert decision.why == "all refused"
 
 
+@pytest.mark.parametrize(
+    ("n", "unit", "said"),
+    [
+        (1, "cases", "1 case"),
+        (3, "cases", "3 cases"),
+        (1, "repeats of each version", "1 repeat of each version"),
+        (1, "pair of answers", "1 pair of answers"),
+        (1000, "items", "1,000 items"),
+        (0, "items", "0 items"),
+    ],
+)
+def test_one_unit_is_named_in_the_singular(n: int, unit: str, said: str) -> None:
+    [finding] = conclude([measurement(estimate(0.5, n=n, unit=unit))], judge="j", family="page")
+    assert f"n = {said};" in finding.sentence
+
+
 def test_too_few_cases_withhold_the_ruling_whatever_the_numbers() -> None:
     decision = decide(replace(measurement(estimate(0.0)), withheld="needs at least 8"), 1e-9)
     assert decision.ruling is Ruling.UNRESOLVED

@@ -42,6 +42,35 @@ def test_after_the_last_attempt_the_answer_failed_with_its_reason() -> None:
     assert sent(pace(attempts=2), *ends) == Answer(missing_because="server error (503)", failed=True)
 
 
+BROKEN, BUSY = TryAgain("server error (500)"), TryAgain("rate limit (429)", after=0.001)
+
+
+@pytest.mark.parametrize(
+    ("before", "trouble", "made"),
+    [([], BROKEN, 3), ([], BUSY, 8), ([GOOD], BROKEN, 8), ([BUSY, GOOD], BROKEN, 8)],
+)
+def test_all_attempts_are_for_a_server_that_is_known_to_live(
+    before: list[Exception | Answer], trouble: TryAgain, made: int
+) -> None:
+    async def run() -> int:
+        paced = pace()
+        if before:
+            await paced.send(attempts_that(*before))
+        ends: list[Exception | Answer] = [trouble] * 20
+        left = attempts_that(*ends)
+        count = 0
+
+        async def counted() -> Answer:
+            nonlocal count
+            count += 1
+            return await left()
+
+        assert (await paced.send(counted)).failed
+        return count
+
+    assert asyncio.run(run()) == made
+
+
 @pytest.mark.parametrize("error", [JudgeError("no"), QuotaError("empty"), ValueError("a bug")])
 def test_nothing_else_is_tried_again(error: Exception) -> None:
     with pytest.raises(type(error)):
@@ -135,6 +164,7 @@ def test_room_is_halved_once_for_a_round_of_refusals_and_grows_again() -> None:
 def test_room_never_falls_below_one() -> None:
     async def run() -> None:
         paced = pace(concurrency=4, attempts=10)
+        await paced.send(attempts_that(GOOD))
         ends = [TryAgain("rate limit (429)", slow_down=True)] * 9
         assert await paced.send(attempts_that(*ends, GOOD)) == GOOD
         assert 1 <= paced.room < 3

@@ -51,7 +51,7 @@ def test_seven_cases_allow_no_ruling_about_the_judge_in_general(tmp_path: Path) 
     assert {case.ruling for case in cases} == {Ruling.LEAKS}
     assert general.ruling is Ruling.UNRESOLVED
     assert "at least 8 cases, and 7 could be read" in general.sentence
-    assert general.settles.startswith("1 further cases at least")
+    assert general.settles.startswith("1 further case at least")
 
 
 def test_a_judge_that_did_not_read_the_outcome_gets_no_holds(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_prompt_that_hides_the_changed_part_is_refused(tmp_path: Path) -> None
     hidden = judge.reasking(replace(judge.asking, messages=(Message("user", "Only the log: {{log}}"),)))
     with (
         asker_on(tmp_path / "l.sqlite") as asker,
-        pytest.raises(UsageError, match="same text for base and variant"),
+        pytest.raises(UsageError, match="does not see 'outcome'"),
     ):
         asyncio.run(run_probe(OUTCOME, hidden, outcome_items(), asker, planted=planted_judge))
 

@@ -33,6 +33,19 @@ def test_a_task_whose_reference_fails_or_is_too_slow_is_excluded_and_named() -> 
     assert calibration.unchecked == ("bare",)
 
 
+def test_a_reference_that_uses_most_of_the_time_is_near_the_limit_and_excluded() -> None:
+    spins = "import time\ndef f(n):\n  while time.process_time() < {}: pass\n  return n"
+    near, far = (
+        replace(SOUND, task_id=name, reference=spins.format(seconds))
+        for name, seconds in (("near", 1.4), ("far", 0.2))
+    )
+    limits = replace(SHORT, cpu_seconds=2.0, wall_seconds=30.0)
+    calibration = calibrate([near, far], limits=limits, repeats=2)
+    assert [task.task_id for task in calibration.tasks] == ["far"]
+    assert calibration.excluded["near"].startswith("its reference is near the limit: it used 1.")
+    assert calibration.excluded["near"].endswith(" of 2 CPU seconds")
+
+
 def test_calibration_settles_the_proof_and_the_number_of_tests() -> None:
     tasks = {task.task_id: task for task in calibrate([SOUND, BESIDE], limits=SHORT, repeats=1).tasks}
     assert (tasks["sound"].proof, tasks["sound"].total) == (Proof.SEPARATE, 2)

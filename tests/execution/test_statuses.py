@@ -64,6 +64,19 @@ def test_cpu_and_wall_seconds_are_told_apart() -> None:
     assert works.cpu_seconds > sleeps.cpu_seconds
 
 
+def test_the_kernels_own_limit_is_a_backstop_since_it_counts_the_ticks_of_others_too() -> None:
+    task = program(f"soft, hard = f()\nassert hard > soft >= 2 * {SHORT.cpu_seconds}\n")
+    limits, signalled = run_all(
+        task,
+        [
+            "import resource\ndef f(): return resource.getrlimit(resource.RLIMIT_CPU)",
+            "import os, signal\ndef f(): os.kill(os.getpid(), signal.SIGXCPU)",
+        ],
+    )
+    assert str(limits.truth.status) == "passed"
+    assert str(signalled.truth.status) == "timeout"
+
+
 def test_helpers_that_the_prompt_defines_may_be_used_by_the_tests() -> None:
     task = program(
         "assert f(double(4)) == 8\n",

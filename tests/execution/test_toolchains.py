@@ -7,7 +7,8 @@ import pytest
 from tests.execution.candidates import run_all
 from voirdire.errors import UsageError
 from voirdire.execution import toolchains
-from voirdire.execution.tasks import Proof, StreamCase, Task, TestKind, Tests
+from voirdire.execution.run import execute
+from voirdire.execution.tasks import Proof, Sample, StreamCase, Task, TestKind, Tests
 
 node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
 
@@ -41,6 +42,26 @@ def test_a_javascript_program_reads_and_writes() -> None:
     results = run_all(task, [right, "console.log(8)", "process.exit(0)"])
     assert [str(result.truth.status) for result in results] == ["passed", "failed", "failed"]
     assert {result.proof for result in results} == {Proof.SEPARATE}
+
+
+TSC = shutil.which("tsc")
+NODE_STRIPS = bool(shutil.which("node")) and toolchains._node_version(shutil.which("node") or "") >= (22, 6)
+
+
+@pytest.mark.skipif(not (TSC or NODE_STRIPS), reason="neither Node.js 22.6 nor the package typescript")
+def test_a_typescript_candidate_runs_without_its_types() -> None:
+    codes = {
+        "function add(a: number, b: number): number { return a + b }": "passed",
+        "interface P { x: number }\nconst add = (a: number, b: number) => { const p: P = { x: a }; return p.x + b }": (
+            "passed"
+        ),
+        "function add(a: number, b: number): number { return a - b }": "failed",
+        "function add(a: number {": "unparsable",
+    }
+    task = Task("task", "add", Tests(TestKind.PROGRAM, code=ASSERTS), language="typescript")
+    samples = [Sample(str(place), "task", "system", code) for place, code in enumerate(codes)]
+    found = {result.sample_id: result for result in execute([task], samples, workers=1)}
+    assert [str(found[sample.sample_id].truth.status) for sample in samples] == list(codes.values())
 
 
 @pytest.mark.parametrize(
@@ -84,7 +105,8 @@ def test_typescript_is_stripped_by_a_new_node_and_compiled_before_an_old_one(
     assert new is not None
     assert old is not None
     assert "--experimental-strip-types" in new.command
-    assert "tsc" in old.command[-1]
+    assert "build.cjs" in old.command[-1]
+    assert "transpileModule" in old.files["build.cjs"]
 
 
 def test_go_tests_are_built_first_and_credit_needs_their_end(

@@ -141,6 +141,20 @@ def test_a_byte_order_mark_is_read(tmp_path: Path, tasks: dict[str, CodeTask], e
     assert len(read_samples(path, tasks).samples) == 1
 
 
+def test_a_number_of_its_own_tells_a_sample_from_its_double(
+    tmp_path: Path, tasks: dict[str, CodeTask]
+) -> None:
+    name = next(iter(tasks))
+    rows = [
+        {"task_id": name, "sample": number, "completion": f"    return {number}\n"} for number in (3, 3, 1)
+    ]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    read = read_samples(path, tasks)
+    assert [sample.number for sample in read.samples] == [3, 1]
+    assert [(fault.where, fault.kind) for fault in read.faults] == [("line 2", FileFaultKind.DUPLICATE)]
+
+
 def test_packed_files_whole_and_broken_off(tmp_path: Path, tasks: dict[str, CodeTask]) -> None:
     text = "".join(json.dumps(good(number)) + "\n" for number in range(2_000))
     packed = gzip.compress(text.encode())

@@ -223,6 +223,9 @@ def test_what_names_no_judge_is_a_usage_error(text: str, message: str, hint: str
             "of its own",
         ),
         (changed("{{log}}", "log").replace("{{ outcome }}", "o"), "names no part", "{{task}}"),
+        (changed("{{ outcome }}", "{{ outcome }"), "line 5: '{{ outcome }' lacks a brace", "{{outcome}}"),
+        (changed("{{log}}", "{log}}"), "'{log}}' lacks a brace", "{{log}}"),
+        (changed("{{ outcome }}", "{{outcome"), "'{{outcome' lacks a brace", "{{outcome}}"),
         (changed("{{log}}", "{{the log}}"), r"'\{\{the log\}\}' is not a part's name", "underscores"),
         (
             changed('name = "first_line"', 'name = "firstline"'),

@@ -98,7 +98,8 @@ def test_answers_do_not_depend_on_what_ran_before(local: Opened, cold: dict[str,
     assert {name: answer.raw for name, answer in answers.items()} == cold
     reused = {name: answer.usage.cached_tokens for name, answer in answers.items()}
     assert (reused["luck"], reused["short"]) == (0, 0)
-    assert reused["harm"] and reused["harm"] % _llama.BLOCK == 0
+    assert reused["harm"]
+    assert reused["harm"] % _llama.BLOCK == 0
 
 
 def test_answers_do_not_depend_on_the_order_of_questions(local: Opened, cold: dict[str, str]) -> None:
@@ -122,7 +123,8 @@ def test_an_attempt_that_was_given_up_changes_nothing_and_is_not_lost(
     local.run(given_up())
     answer = local.ask(ITEMS[1])
     assert answer.raw == cold["harm"]
-    assert answer.usage.cached_tokens and answer.usage.cached_tokens % _llama.BLOCK == 0
+    assert answer.usage.cached_tokens
+    assert answer.usage.cached_tokens % _llama.BLOCK == 0
 
 
 ONE_ANSWER = """

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from tests.judges._kit import DAMAGE, ITEM, PROCESS, asking, spec
 from voirdire.errors import UsageError
 from voirdire.judges import open_judge
-from voirdire.judges._prompted import PromptedJudge, fill, placeholders
+from voirdire.judges._prompted import (
+    KEPT_OF_LONGER,
+    LONGEST_READ,
+    PromptedJudge,
+    bounded,
+    fill,
+    placeholders,
+)
 from voirdire.judges.planted import planted_judge
 from voirdire.model import Answer, Asking, Item, Message, ReaderSpec, canonical_json
 from voirdire.questions import Choice, Predicate, Question, Score
@@ -168,3 +175,23 @@ def test_confidence_is_ours_for_each_kind_of_question() -> None:
     answer = asyncio.run(judge.backend.send(request, repeat=0))
     verdicts = judge.read(request, answer, repeat=0)
     assert [verdict.confidence for verdict in verdicts] == [1.0, 0.5, 1.0]
+
+
+def test_an_answer_beyond_all_measure_is_missing_and_only_its_beginning_is_kept() -> None:
+    longest = Answer(raw="x" * LONGEST_READ)
+    assert bounded(longest) is longest
+    cut = bounded(Answer(raw="x" * (LONGEST_READ + 1)))
+    assert cut.raw == "x" * KEPT_OF_LONGER
+    assert cut.missing_because == (
+        "too long to be read: 1,000,001 characters; the first 20,000 characters are kept"
+    )
+    assert not cut.failed
+
+
+def test_what_stands_beside_an_answer_has_an_end_too() -> None:
+    endless = "y" * 5000
+    cut = bounded(
+        Answer(missing_because=endless, failed=True, served=endless, extra={"message": endless, "n": 3})
+    )
+    assert cut.missing_because == cut.served == cut.extra["message"] == "y" * 1000
+    assert (cut.failed, cut.extra["n"]) == (True, 3)

@@ -111,7 +111,6 @@ def test_one_value_for_one_question(judge_file: Path, returned: str, value: obje
     ("body", "reason"),
     [
         ("return None", "judge returned None"),
-        ("return 7", "judge returned one value for 2 questions"),
         ("return [3, 5]", "judge returned a list"),
         ("return {'process': [3], 'damage': 1}", "wrong type: list, not a number"),
         ("return {'process': float('nan'), 'damage': 1}", "not a finite number: NaN"),
@@ -133,6 +132,26 @@ def test_missing_with_a_reason(judge_file: Path, body: str, reason: str) -> None
     verdict = ask_once(read_spec(address), asking(reader))["process"]
     assert verdict.value is None
     assert (verdict.missing_because or "").startswith(reason)
+
+
+def test_one_number_for_two_questions_is_an_error_at_the_first_answer(judge_file: Path) -> None:
+    address = written(judge_file, "def judge(call):\n    return 7\n")
+    with pytest.raises(
+        UsageError, match="returned one value, but is asked 2 questions: process, damage"
+    ) as error:
+        ask_once(read_spec(address), asking())
+    assert error.value.hint == 'return {"process": ..., "damage": ...}'
+
+
+def test_a_later_one_is_missing_and_ends_nothing(judge_file: Path) -> None:
+    source = "def judge(repeat):\n    return 7 if repeat else {'process': 3, 'damage': 4}\n"
+    address = written(judge_file, source)
+
+    async def run() -> list[str | None]:
+        judge = open_judge(read_spec(address), asking())
+        return [(await ask(judge, ITEM, repeat))[0].missing_because for repeat in (0, 1)]
+
+    assert asyncio.run(run()) == [None, "judge returned one value for 2 questions"]
 
 
 def sent(address: str) -> Answer:

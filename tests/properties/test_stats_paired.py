@@ -35,6 +35,14 @@ def test_swapping_base_and_variant_mirrors_everything(values: list[float]) -> No
     assert other.p_value == pytest.approx(one.p_value)
 
 
+@given(st.one_of(differences, reals), st.booleans())
+def test_no_interval_leaves_the_span(values: list[float], clustered: bool) -> None:
+    clusters = [number // 2 for number in range(len(values))] if clustered else None
+    found = paired_mean(values, span=3, clusters=clusters)
+    ends = (found.low, found.inner_low, found.inner_high, found.high)
+    assert all(end is None or -3 <= end <= 3 for end in ends)
+
+
 @given(st.one_of(differences, reals))
 def test_intervals_contain_the_value_nest_and_have_a_width(values: list[float]) -> None:
     found = paired_mean(values, span=3)

@@ -20,7 +20,7 @@ from tests.report.samples import (
     several_judges,
 )
 from voirdire.model import Account, Examination, FindingKind, Ruling
-from voirdire.report.answers import Reply, Standing, Use, first_change, replies, reply_for
+from voirdire.report.answers import Reply, Standing, Use, first_change, replies, reply_for, standings
 
 ONE = judge()
 
@@ -113,9 +113,75 @@ def test_several_judges_are_told_apart() -> None:
     score = answers["Can I trust a score?"]
     assert score.standing is Standing.SOME
     assert score.sentence == (
-        "For local:smollm2-135m: outcome (in general; 8 cases). 3 other judges examined: see the table."
+        "openai:careful-1 holds on outcome; local:smollm2-135m leaks on outcome; openai:hasty-2 is unresolved on "
+        "outcome; recorded: gpt-4 on LLMBar is described only, on pair accuracy."
     )
-    assert answers["Can I trust a ranking?"].sentence == "For the judge examined: position."
+    assert answers["Can I trust a ranking?"].sentence == "local:smollm2-135m leaks on position."
+    first = answers["What should I change first?"].sentence
+    assert first.startswith("For local:smollm2-135m: ask every pair in both orders")
+
+
+def test_judges_that_stand_alike_are_named_together_and_many_are_counted() -> None:
+    judges = [judge(f"openai:j{number}", f"j{number}") for number in range(9)]
+    findings = [
+        position(
+            0.6 if one is not judges[0] else 0.0, Ruling.HOLDS if one is judges[0] else Ruling.LEAKS, one
+        )
+        for one in judges
+    ]
+    reply = _by_question(examination("t", judges, findings))["Can I trust a ranking?"]
+    assert reply.standing is Standing.SOME
+    assert reply.sentence == (
+        "openai:j0 holds on position; openai:j1, openai:j2, openai:j3, openai:j4, openai:j5 and 3 others leak on position."
+    )
+
+
+def test_judges_that_all_fail_are_told_apart_by_how() -> None:
+    one, other = judge("openai:a", "a"), judge("openai:b", "b")
+    findings = [outcome("judge", 0.0, Ruling.LEAKS, one), outcome("judge", 0.5, Ruling.BLIND, other)]
+    reply = _by_question(examination("t", [one, other], findings))["Can I trust a score?"]
+    assert (reply.standing, reply.sentence) == (
+        Standing.NO,
+        "openai:a leaks on outcome; openai:b is blind on outcome.",
+    )
+
+
+def test_judge_that_holds_on_single_cases_is_not_said_to_hold() -> None:
+    one, other = judge("openai:a", "a"), judge("openai:b", "b")
+    findings = [outcome("coding", 0.5, Ruling.HOLDS, one), outcome("judge", 0.5, Ruling.HOLDS, other)]
+    reply = _by_question(examination("t", [one, other], findings))["Can I trust a score?"]
+    assert reply.standing is Standing.CASES
+    assert reply.sentence == "openai:a holds on single cases of outcome; openai:b holds on outcome."
+
+
+def test_one_model_asked_two_questions_is_one_judge() -> None:
+    first = judge()
+    second = replace(first, fields={**first.fields, "questions": [{"id": "better", "kind": "choice"}]})
+    findings = [
+        outcome("judge", 0.0, Ruling.LEAKS, first),
+        replace(position(0.0, Ruling.HOLDS, second), subject="LLMBar Natural, 16 pairs"),
+    ]
+    both = examination("t", [first, second], findings)
+    ((examined, _),) = standings(both)
+    assert examined.with_prompts == "local:smollm2-135m (2 prompts)"
+    assert _by_question(both)["Can I trust it as a reward?"].standing is Standing.NO
+    assert "For local" not in first_change(both).sentence
+
+
+def test_finding_about_several_judges_is_not_about_another_one() -> None:
+    both = several_judges()
+    table = replace(audit(judge()), judge="", name="outcome_grid")
+    added = replace(both, findings=(*both.findings, table))
+    assert [one.name for one, _ in standings(added)] == [one.name for one, _ in standings(both)]
+
+
+def test_sample_that_a_finding_names_is_no_case() -> None:
+    held = replace(position(0.0, Ruling.HOLDS, ONE), subject="LLMBar Natural, 100 pairs")
+    reply = reply_for(Use.RANKING, [held])
+    assert reply.standing is Standing.YES
+    assert reply.sentence == "It stays within the margin: position (LLMBar Natural, 100 pairs)."
+    many = [replace(held, subject=f"sample {number}") for number in range(4)]
+    assert reply_for(Use.RANKING, many).sentence == "It stays within the margin: position (4 samples)."
 
 
 def test_first_change_follows_the_gravest_finding() -> None:

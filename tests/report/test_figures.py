@@ -9,10 +9,13 @@ import pytest
 
 from tests.report.samples import HOSTILE, SAMPLES
 from voirdire.blocks import Cell, FigureBlock
+from voirdire.model import Identity
+from voirdire.questions import Choice, Predicate, Score, as_data
 from voirdire.report import figures
 from voirdire.report.figures import Axis, Draftsman
 from voirdire.report.findings_file import to_data
 from voirdire.report.page import render
+from voirdire.report.scales import on_own_range, question_ranges
 
 ROWS: Mapping[str, Sequence[Mapping[str, Cell]]] = {
     "intervals": [{"label": "a", "value": 0.4, "low": 0.1, "high": 0.7}, {"label": "b", "value": 0.9}],
@@ -127,3 +130,102 @@ def test_without_the_extra_the_page_has_tables_and_the_command(monkeypatch: pyte
     assert "pip install &#39;voirdire[figures]&#39;" in page or "pip install 'voirdire[figures]'" in page
     assert "PROCESS scores by version: the numbers" in page
     assert '<details class="numbers">' not in page
+
+
+LONG = "local:smollm2-135m (process, damage) · Outcome · the case in which an agent skips the whole suite of tests"
+
+
+def _texts(svg: str) -> list[str]:
+    return [" ".join(one.itertext()) for one in ElementTree.fromstring(svg).iter("text")]
+
+
+@pytest.mark.parametrize("kind", ["intervals", "bars"])
+def test_long_names_are_told_whole_at_both_widths(kind: str, draftsman: Draftsman) -> None:
+    rows: list[Mapping[str, Cell]] = [
+        {"label": f"{LONG}, {number}", "value": 0.5, "low": 0.4, "high": 0.6} for number in (1, 2)
+    ]
+    drawing = draftsman.block(FigureBlock("Title", kind, rows, {"lines": [0.2, 0.8]}))
+    assert drawing is not None
+    for svg in (drawing.wide, drawing.narrow):
+        names = [text for text in _texts(svg) if text.startswith("local:")]
+        assert names == [f"{LONG}, {number}" for number in (1, 2)]
+
+
+def test_no_rule_runs_through_a_name_on_a_narrow_figure(draftsman: Draftsman) -> None:
+    rows: list[Mapping[str, Cell]] = [
+        {"label": LONG, "value": 0.5, "low": 0.4, "high": 0.6},
+        {"label": "b", "value": 0.7},
+    ]
+    drawing = draftsman.block(FigureBlock("Title", "intervals", rows, {"lines": [0.2, 0.5, 0.8]}))
+    assert drawing is not None
+    reaches = [
+        (top, top + abs(float(line.get("y2") or 0)))
+        for line, top in _lines_with_tops(drawing.narrow)
+        if float(line.get("y2") or 0)
+    ]
+    names = [(top, top + 14 * len(lines)) for top, lines in _names_with_tops(drawing.narrow)]
+    assert len(reaches) == 6
+    assert len(names) == 2
+    assert not [1 for a, b in reaches for c, d in names if a < d and c < b]
+
+
+def _places(svg: str, tag: str) -> list[tuple[ElementTree.Element, float]]:
+    """Return every element of a kind with the sum of the vertical shifts of what it stands in."""
+    found = []
+
+    def look(element: ElementTree.Element, shift: float) -> None:
+        moved = re.fullmatch(r"translate\(([-\d.]+),([-\d.]+)\)", element.get("transform", ""))
+        here = shift + float(moved[2]) if moved else shift
+        if element.tag == tag:
+            found.append((element, here))
+        for child in element:
+            look(child, here)
+
+    look(ElementTree.fromstring(svg), 0.0)
+    return found
+
+
+def _lines_with_tops(svg: str) -> list[tuple[ElementTree.Element, float]]:
+    return [(line, at + min(0.0, float(line.get("y2") or 0))) for line, at in _places(svg, "line")]
+
+
+def _names_with_tops(svg: str) -> list[tuple[float, list[str]]]:
+    """Return the top of each row's name, whose first base line is about ten pixels below it, and its lines."""
+    named = [(text, at) for text, at in _places(svg, "text") if text.get("text-anchor") in (None, "start")]
+    return [(at - 10, [line for line in text.itertext() if line.strip()]) for text, at in named]
+
+
+def test_equal_scores_get_a_scale_that_can_be_read(draftsman: Draftsman) -> None:
+    rows = [{"x": 2, "group": group} for group in ("base", "variant")]
+    drawing = draftsman.block(FigureBlock("Title", "dots", rows))
+    assert drawing is not None
+    assert [text for text in _texts(drawing.wide) if re.fullmatch(r"[\d.]+", text)] == [
+        *("1.0", "1.5", "2.0", "2.5", "3.0")
+    ]
+
+
+def test_scores_stand_on_the_range_of_their_questions() -> None:
+    rows: list[Mapping[str, Cell]] = [
+        {"x": 2, "group": "base", "panel": name} for name in ("process", "well")
+    ]
+    block = FigureBlock("Title", "dots", rows, {"x_title": "score"})
+    identity = Identity(
+        "a",
+        {
+            "questions": as_data(
+                [
+                    Score("process", "How good?", 0, 10),
+                    Predicate("well", "Well?"),
+                    Choice("better", "Which?", ("first", "second")),
+                ]
+            )
+        },
+    )
+    ranges = question_ranges(identity)
+    assert ranges == {"process": (0, 10), "well": (0, 1)}
+    shown = on_own_range(block, ranges)
+    assert isinstance(shown, FigureBlock)
+    assert shown.options["domain"] == pytest.approx([-0.4, 10.4])
+    assert on_own_range(block, {"process": (0, 10)}) is block
+    given = FigureBlock("Title", "dots", rows, {"domain": [0, 3]})
+    assert on_own_range(given, ranges) is given

@@ -7,14 +7,24 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.report.conftest import Pages
-from tests.report.samples import HOSTILE, SAMPLES, examination, judge, leaking_judge, outcome, partial_run
+from tests.report.samples import (
+    HOSTILE,
+    SAMPLES,
+    account,
+    examination,
+    judge,
+    leaking_judge,
+    outcome,
+    partial_run,
+)
 from voirdire.blocks import Cell, TableBlock
 from voirdire.errors import DataError
 from voirdire.lines import POSITION
-from voirdire.model import Estimate, Ruling
+from voirdire.model import Estimate, Ruling, StatedRule
 from voirdire.report import figures
 from voirdire.report.findings_file import to_data
 from voirdire.report.page import render
+from voirdire.report.paper import HEADINGS
 
 BLOCKS = {"dt", "dd", "td", "th", "p", "div", "li", "h1", "h2", "h3", "h4", "summary", "caption", "pre"}
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -222,6 +232,62 @@ def test_table_of_rulings_has_badges_and_probabilities(undrawn: None) -> None:
     assert re.search(r'data-sort="leaks"><span class="badge r-leaks">', page)
     assert 'data-sort="1e-05" class="num">&lt; 0.001<' in page
     assert ">leaks?<" in page
+
+
+def test_ruling_stands_first_in_the_overview_and_the_finding_heads_its_row(undrawn: None) -> None:
+    for name in ("leaking", "several"):
+        page = render(to_data(SAMPLES[name]()))
+        table = page[page.index("<caption>One by one</caption>") :].partition("</table>")[0]
+        assert re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', table)[0] == "ruling"
+        first = table.partition("<tbody>")[2].partition("</tr>")[0]
+        assert re.search(r'<td [^>]*><span class="badge', first)
+        assert re.search(r'<th scope="row" [^>]*><a href="#f-outcome', first)
+
+
+def test_landmarks_have_names_of_their_own(undrawn: None) -> None:
+    one = judge()
+    blocks = (
+        TableBlock("T", ["a"], [[1]]),
+        TableBlock("t", ["a"], [[1]]),
+        TableBlock("The evidence", ["a"], [[1]]),
+    )
+    findings = [replace(outcome(case, 0.5, Ruling.HOLDS, one), blocks=blocks) for case in ("c", "d")]
+    page = render(to_data(examination("t", [one, judge("b", "b")], findings)))
+    names = [name.casefold() for name in re.findall(r'role="region"[^>]*aria-label="([^"]*)"', page)]
+    assert {"t", "t (2)", "t (3)", "t (4)", "the evidence (2)", "questions", "questions (2)"} <= set(names)
+    assert len(names) == len(set(names))
+    headings = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
+    assert not {heading.casefold() for heading in headings} & set(names)
+    assert set(headings) <= set(HEADINGS)
+
+
+def test_more_snapshots_than_judges_are_a_warning(undrawn: None) -> None:
+    one, other = judge(), judge("openai:b", "b")
+    served = {"m-2026-05": 9, "m-2026-06": 1}
+    findings = [outcome("judge", 0.5, Ruling.HOLDS, who) for who in (one, other)]
+    mixed = examination("t", [one], findings[:1], account=replace(account(), served=served))
+    said = "2 snapshots answered for 1 judge: m-2026-05 (9 answers) and m-2026-06 (1 answer)."
+    assert said in _words(render(to_data(mixed)))
+    both = examination("t", [one, other], findings, account=replace(account(), served=served))
+    assert "snapshots answered for" not in _words(render(to_data(both)))
+    assert "snapshots answered for" not in _words(render(to_data(leaking_judge())))
+
+
+def test_judge_without_a_rule_is_told_why(undrawn: None) -> None:
+    one = judge()
+    rule = StatedRule(None, 0, 0, 0, note="recorded verdicts: the judge cannot be asked")
+    finding = replace(outcome("judge", 0.5, Ruling.HOLDS, one), rule=rule)
+    text = _words(render(to_data(examination("t", [one], [finding]))))
+    assert "None that counts: recorded verdicts: the judge cannot be asked." in text
+    assert "0 of 0 answers" not in text
+
+
+def test_one_of_a_unit_is_not_many(undrawn: None) -> None:
+    one = judge()
+    finding = replace(
+        outcome("judge", 0.5, Ruling.UNRESOLVED, one), estimate=Estimate(0.5, n=1, unit="cases")
+    )
+    assert " n 1 case p, adjusted" in _words(render(to_data(examination("t", [one], [finding]))))
 
 
 def test_long_table_scrolls_in_its_own_box_and_a_very_long_one_is_cut(undrawn: None) -> None:

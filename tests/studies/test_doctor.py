@@ -116,7 +116,8 @@ def test_a_server_that_is_down_is_asked_little() -> None:
         gone = server.url
     found = examined(chat(gone))
     assert (states(found)["reachable"], found.readable) == (CANNOT, False)
-    assert "othing answers" in shown(found, "reachable")
+    assert "No call was answered: no connection to 127.0.0.1:" in shown(found, "reachable")
+    assert "connection refused." in shown(found, "reachable")
     assert found.made < found.planned / 2
     assert set(states(found).values()) <= {CANNOT, UNKNOWN}
 
@@ -211,6 +212,12 @@ def sees_everything(call):
 def draws(call):
     return f"PROCESS {random.randrange(10)} DAMAGE {random.random()}"
 
+def scores_runs(log, outcome):
+    return {"process": 4, "damage": 8}
+
+def one_number(log, outcome):
+    return 7
+
 def crashes(call):
     raise KeyError("log")
 """
@@ -228,6 +235,28 @@ def test_a_function_that_takes_parts_by_name(function: Callable[[str], JudgeSpec
     assert "Read as quality 7." in shown(found, "typed decisions")
     assert found.closing[0] == "Use --form typed; it answers only some questions so."
     assert any("never varied" in sentence for sentence in found.closing)
+
+
+def test_what_a_function_is_not_called_for_is_unknown_and_no_reason_against_a_form(
+    function: Callable[[str], JudgeSpec],
+) -> None:
+    found = examined(function("scores_runs"))
+    rows = ("text: one word", "text: first line", "JSON", "JSON schema obeyed", "typed decisions")
+    assert [states(found)[row] for row in rows] == [UNKNOWN, CAN, CAN, UNKNOWN, CAN]
+    assert (
+        shown(found, "text: one word")
+        == "Not called: it needs a part 'log' that this question does not show."
+    )
+    assert found.form is Form.TYPED
+
+
+def test_one_number_for_two_questions_is_not_read_and_ends_nothing(
+    function: Callable[[str], JudgeSpec],
+) -> None:
+    found = examined(function("one_number"))
+    assert states(found)["JSON"] == CANNOT
+    assert 'return {"process": ..., "damage": ...}' in shown(found, "JSON")
+    assert (states(found)["typed decisions"], found.made) == (CAN, found.planned)
 
 
 def test_probabilities_and_a_low_label_mass(function: Callable[[str], JudgeSpec]) -> None:

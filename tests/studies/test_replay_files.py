@@ -169,7 +169,7 @@ def test_results_of_execute_are_read_back_by_set(tmp_path: Path) -> None:
     path = tmp_path / "results.parquet"
     pl.DataFrame(rows).write_parquet(path)
     assert read_results(path, BOTH[1]) == {
-        ("trained", "", "HumanEval/0", 0): Truth("no_entry_point", passed=False, renamed=True)
+        ("trained", "", "HumanEval/0", 0): Truth("no_entry_point", passed=False, renamed=True, apart=False)
     }
     with pytest.raises(UsageError, match=r"the form '\.txt' is not known"):
         read_results(tmp_path / "results.txt", BASE)

@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 
 NEEDS = ("task", "author", "pass", "sample", "parses")
 """Besides: `judge` with `value` (1 accepted, 0 not, null missing) and `missing_because`; `suite`; `truth_passed` and
-`truth_passed_renamed` (null: not run); `truth_status`; `parse_kind`, `evidence`, `truncated`, `edits_away`;
+`truth_passed_renamed` (null: not run); `truth_apart` (passed with its tests apart; null: not known); `truth_status`; `parse_kind`, `evidence`, `truncated`, `edits_away`;
 `parses_tagged`, `parses_first`, `parses_any`; `length`, `balanced`."""
 
 SAMPLE = ("author", "pass", "task", "sample")
@@ -35,6 +35,7 @@ class Reading(StrEnum):
     JUDGE = "judge"
     GATED = "judge and gate"
     EXECUTION = "execution"
+    APART = "execution, tests apart alone"
     RENAMED = "execution, function renamed"
     PARSING = "parsing alone"
 
@@ -131,11 +132,18 @@ class Replay:
         """Whether any sample has a result with its function renamed."""
         return bool(self.samples["truth_passed_renamed"].is_not_null().any())
 
+    @cached_property
+    def beside(self) -> bool:
+        """Whether any sample passed tests that ran beside it, where known forgeries earn credit."""
+        samples = self.samples
+        return bool((samples["truth_passed"] & ~samples["truth_apart"]).any())
+
     def readings(self, judge: str | None) -> list[Reading]:
         """Return the readings that the table allows, those of the judge first."""
         of_judge = [Reading.JUDGE, Reading.GATED] if judge is not None else []
         run = [Reading.EXECUTION] if self.executed else []
-        return [*of_judge, *run, *([Reading.RENAMED] if self.renamed else [])]
+        apart = [Reading.APART] if self.beside else []
+        return [*of_judge, *run, *apart, *([Reading.RENAMED] if self.renamed else [])]
 
     def problems(self, arm: Arm) -> "pl.DataFrame":
         """Return one row per problem of an arm: n, parsing, known, passed and so on."""
@@ -149,6 +157,7 @@ class Replay:
         else:
             n, c = {
                 Reading.EXECUTION: ("known", "passed"),
+                Reading.APART: ("known_apart", "passed_apart"),
                 Reading.RENAMED: ("known_renamed", "passed_renamed"),
                 Reading.PARSING: ("n", "parsing"),
             }[reading]
@@ -220,6 +229,7 @@ def _completed(frame: "pl.DataFrame") -> "pl.DataFrame":
         "missing_because": pl.lit(None, dtype=pl.String),
         "truth_passed": pl.lit(None, dtype=pl.Boolean),
         "truth_passed_renamed": pl.lit(None, dtype=pl.Boolean),
+        "truth_apart": pl.lit(None, dtype=pl.Boolean),
         "truth_status": pl.lit(None, dtype=pl.String),
         "parse_kind": pl.lit(None, dtype=pl.String),
         "evidence": pl.lit(None, dtype=pl.String),
@@ -280,6 +290,8 @@ def _by_problem(samples: "pl.DataFrame") -> "pl.DataFrame":
         parsing=_count(parses),
         known=_count(passed.is_not_null()),
         passed=_count(passed),
+        known_apart=_count(passed.is_not_null() & pl.col("truth_apart").is_not_null()),
+        passed_apart=_count(passed & pl.col("truth_apart")),
         known_renamed=_count(renamed.is_not_null()),
         passed_renamed=_count(renamed),
         broken_passed=_count(~parses & (passed | renamed.fill_null(value=False))),

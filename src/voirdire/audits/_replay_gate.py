@@ -163,6 +163,8 @@ def _ruled(broken: Estimate, parsing: Estimate) -> tuple[Ruling, str]:
 
 
 def _sentence(gates: Sequence[Gate], broken: Estimate, parsing: Estimate, why: str) -> str:
+    if broken.value is None:
+        return f"The judge accepts {percent(parsing.value)} of samples that parse: {why}."
     worst = max(gates, key=lambda gate: gate.unrunnable or 0.0)
     return (
         f"The judge accepts {percent(parsing.value)} of samples that parse and {percent(broken.value)} of those that do not; "

@@ -33,6 +33,14 @@ NAME = "pass_at_k"
 POINTS = 24
 """Points of a curve that a figure draws."""
 
+IN_TABLES_ALONE = frozenset({Reading.APART, Reading.RENAMED})
+"""Readings that figures leave out, where they would lie on that of execution."""
+
+BESIDE = (
+    " Execution counts samples whose tests ran beside them (`proof: shared`), where known forgeries earn credit; tests apart "
+    "alone counts those as not passed."
+)
+
 
 def findings(replay: Replay) -> list[Finding]:
     """Return one overview per judge (or one without judges), then one finding per judge and pair of arms."""
@@ -112,6 +120,7 @@ def _four_readings(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn
         note=(
             "Pass@k at the largest k that every problem has answers for. If all were wrong: what the judge would give by its "
             "acceptance of wrong samples alone, 1 - mean (1 - f)^k. A reading by a judge says what it accepts, not what is right."
+            + (BESIDE if replay.beside else "")
         ),
     )
 
@@ -201,7 +210,7 @@ def _difference_points(replay: Replay, judge: str | None, pair: tuple[Arm, Arm])
     for reading in replay.readings(judge):
         asked = judge if reading in OF_A_JUDGE else None
         one = difference(replay, *pair, reading, asked, ks=_points)
-        if one is not None and reading is not Reading.RENAMED:
+        if one is not None and reading not in IN_TABLES_ALONE:
             rows += [
                 {"x": int(k), "y": float(y), "low": float(low), "high": float(high), "group": str(reading)}
                 for k, y, low, high in zip(one.ks, one.value, one.low, one.high, strict=True)
@@ -229,7 +238,7 @@ def _all_curves(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn: C
     for arm in shown:
         for reading in replay.readings(judge):
             one = drawn.get((arm, reading))
-            if one is not None and reading is not Reading.RENAMED:
+            if one is not None and reading not in IN_TABLES_ALONE:
                 rows += _points_of(str(arm), str(reading), one.value)
         high = (
             ceiling(replay, arm, judge, _most(drawn, arm)) if judge is not None and replay.executed else None

@@ -352,7 +352,8 @@ def _measurement(tally: Tally, settle: Settle | None) -> Measurement:
 def _unpaired(tally: Tally) -> tuple[str, ...]:
     if not tally.unpaired:
         return ()
-    return (f"{tally.unpaired} instances were asked in one order only and are left out",)
+    said = "1 instance was" if tally.unpaired == 1 else f"{tally.unpaired:,} instances were"
+    return (f"{said} asked in one order only and left out",)
 
 
 def audit(table: VerdictTable) -> list[Finding]:

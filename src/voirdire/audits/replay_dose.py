@@ -120,6 +120,15 @@ def _findings(judge: str, found: Sequence[Level]) -> list[Finding]:
     ]
 
 
+def _movement(base: Level, strongest: Level, most: int) -> str:
+    """Say how far Pass@k by the judge moves at the largest k, and at one attempt where that is another."""
+    if not most:
+        return "nothing was judged"
+    at_most, at_one = (strongest.judged[place] - base.judged[place] for place in (most - 1, 0))
+    said = f"Pass@{most} by the judge moves by {at_most:+.4f}"
+    return said if most == 1 else f"{said}, Pass@1 by {at_one:+.4f}"
+
+
 def _finding(
     judge: str, base: Level, doses: Sequence[Level], blocks: tuple[TableBlock | FigureBlock, ...]
 ) -> Finding:
@@ -127,12 +136,7 @@ def _finding(
     lost = _lost(strongest.kept, strongest)
     ruling, why = _ruled(lost)
     most = min(len(base.judged), len(strongest.judged))
-    movement = (
-        f"Pass@{most} by the judge moves by {strongest.judged[most - 1] - base.judged[most - 1]:+.4f}, "
-        f"Pass@1 by {strongest.judged[0] - base.judged[0]:+.4f}"
-        if most
-        else "nothing was judged"
-    )
+    movement = _movement(base, strongest, most)
     return Finding(
         id=f"{_name(strongest.edit)}/{strongest.edit}/{judge}",
         kind=FindingKind.AUDIT,

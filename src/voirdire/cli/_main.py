@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from voirdire import plugins
@@ -34,12 +35,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _never_fail_to_print()
     try:
-        return _dispatch(words)
+        with _sigterm_as_interrupt():
+            return _dispatch(words)
     except VoirdireError as error:
         print(told(error), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("stopped by Ctrl-C; the ledger keeps what was answered", file=sys.stderr)
+        print("stopped by Ctrl-C or SIGTERM; the ledger keeps what was answered", file=sys.stderr)
         return INCOMPLETE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -47,6 +49,32 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         print(_told_as_bug(error), file=sys.stderr)
         return BUG
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM, where nobody has taken it over, end the program as Ctrl-C does: what was answered is kept."""
+    import signal
+    import threading
+
+    def interrupt(number: int, frame: object) -> None:  # noqa: ARG001 - a handler's shape
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.raise_signal(signal.SIGINT)
+        else:
+            raise KeyboardInterrupt
+
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    )
+    if not ours:
+        yield
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def told(error: VoirdireError) -> str:

@@ -23,10 +23,15 @@ Clock = Callable[[], float]
 
 @dataclass
 class Counts:
-    """Calls of one batch by how they ended; `began` is when it started, in seconds of some clock."""
+    """Calls of one run or batch by how they ended; `began` is when it started, in seconds of some clock.
+
+    `known`: how many of all are in the ledger already, and take no time. `idle`: seconds in which nothing was asked.
+    """
 
     total: int
     began: float
+    known: int = 0
+    idle: float = 0.0
     answered: int = 0
     cached: int = 0
     failed: int = 0
@@ -48,10 +53,15 @@ class Counts:
             self.money = (self.money or 0.0) + money
 
     def rate(self, now: float) -> float | None:
-        """Return calls that were really made, per second; None where there is none yet."""
+        """Return calls that were really made, per second of asking; None where there is none yet."""
         made = self.answered + self.failed
-        elapsed = now - self.began
+        elapsed = now - self.began - self.idle
         return made / elapsed if made and elapsed > 0 else None
+
+    @property
+    def to_ask(self) -> int:
+        """Calls that are still to be made, as far as is known."""
+        return max(0, self.total - self.done - max(0, self.known - self.cached))
 
 
 def progress_on(stream: TextIO, clock: Clock = time.monotonic) -> Progress:
@@ -69,9 +79,7 @@ def described(counts: Counts, now: float) -> str:
         f"{counts.unreadable:,} unreadable" if counts.unreadable else "",
         f"${counts.money:,.2f}" if counts.money is not None else "",
         f"{rate:,.1f}/s" if rate else "",
-        f"{duration((counts.total - counts.done) / rate)} left"
-        if rate and counts.done < counts.total
-        else "",
+        f"{duration(counts.to_ask / rate)} left" if rate and counts.done < counts.total else "",
     ]
     return ", ".join(piece for piece in pieces if piece)
 
@@ -86,18 +94,38 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def _idled(counts: Counts, since: float | None, what: str, now: float) -> float | None:
+    """Return since when nothing is asked, adding to the idle time what is over; None: asking goes on."""
+    if since is not None:
+        counts.idle += now - since
+    return now if what else None
+
+
 class LineProgress:
-    """One line a minute, and none for a batch that is over before."""
+    """One line a minute, and none for a batch that is over before; one where something else begins for the first time."""
 
     def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
         self._said = clock()
         self._counts = Counts(total=0, began=self._said)
+        self._idle_since: float | None = None
+        self._done: set[str] = set()
 
-    def started(self, total: int) -> None:
+    def started(self, total: int, *, known: int = 0) -> None:
         """Begin to count; the minute runs on from the batch before, so that short batches stay silent together."""
-        self._counts = Counts(total=total, began=self._clock())
+        self._counts = Counts(total=total, began=self._clock(), known=known)
+
+    def expected(self, total: int) -> None:
+        """Count towards another total."""
+        self._counts.total = total
+
+    def doing(self, what: str) -> None:
+        """Say it once, however often it is done; the clock of the rate stands still meanwhile."""
+        if what and what not in self._done:
+            self._done.add(what)
+            print(f"voirdire: {what}", file=self._stream, flush=True)
+        self._idle_since = _idled(self._counts, self._idle_since, what, self._clock())
 
     def advanced(
         self,
@@ -128,14 +156,16 @@ class LiveProgress:
         self._drawn = clock()
         self._counts = Counts(total=0, began=self._drawn)
         self._shown: RichProgress | None = None
+        self._idle_since: float | None = None
+        self._alone = False
 
-    def started(self, total: int) -> None:
+    def started(self, total: int, *, known: int = 0) -> None:
         """Draw an empty bar."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.finished()
-        self._counts = Counts(total=total, began=self._clock())
+        self._counts = Counts(total=total, began=self._clock(), known=known)
         self._shown = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.description}", markup=False),
@@ -144,6 +174,27 @@ class LiveProgress:
         )
         self._shown.add_task(described(self._counts, self._clock()), total=total)
         self._shown.start()
+
+    def expected(self, total: int) -> None:
+        """Draw towards another total."""
+        self._counts.total = total
+        if self._shown is not None:
+            self._shown.update(self._shown.task_ids[0], total=total)
+
+    def doing(self, what: str) -> None:
+        """Show it in the place of the counts, or alone; the clock of the rate stands still meanwhile."""
+        self._idle_since = _idled(self._counts, self._idle_since, what, self._clock())
+        if self._alone and not what:
+            self.finished()
+            return
+        if what and self._shown is None:
+            self.started(0)
+            self._alone = True
+        if self._shown is not None:
+            text = what or described(self._counts, self._clock())
+            total = None if self._alone else self._counts.total
+            self._shown.update(self._shown.task_ids[0], description=text, total=total)
+            self._shown.refresh()
 
     def advanced(
         self,
@@ -164,6 +215,7 @@ class LiveProgress:
 
     def finished(self) -> None:
         """Take the bar away."""
+        self._alone = False
         if self._shown is not None:
             self._shown.stop()
             self._shown = None

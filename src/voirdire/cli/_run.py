@@ -16,7 +16,8 @@ import sys
 import textwrap
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
     from voirdire.model import Asking, Cost, Examination, Finding, Judge
 
 Result = TypeVar("Result")
+
+
+def clock() -> datetime:
+    """Return the time now: the one place that looks at a clock for what is written."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Session:
     asker: Asker
     runner: asyncio.Runner
     opened: list[Judge] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
 
     def open(self, text: str, asking: Callable[[str], Asking] | None = None) -> Judge:
         """Open the judge that an address or a judge file names; closed when the session ends.
@@ -75,11 +82,13 @@ class Session:
         spec = with_models_folder(read_spec(text))
         judge: Judge = open_judge(spec, asking(spec.backend) if asking else None)
         self.opened.append(judge)
+        self.addresses.append(text)
         return judge
 
     def proceed(self, calls: Sequence[Call]) -> bool:
         """Print what the calls will take; False where `--dry-run` ends the command here."""
         forecast = self.asker.forecast(calls)
+        self.asker.foresee(forecast)
         if self.settings.dry_run and self.settings.as_json:
             print(json.dumps(asdict(forecast)))
         else:
@@ -87,8 +96,9 @@ class Session:
         return not self.settings.dry_run
 
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run asynchronous work to its end."""
-        return self.runner.run(work)
+        """Run asynchronous work to its end; all batches of calls that it asks are shown as one run."""
+        with self.asker.watched():
+            return self.runner.run(work)
 
     def say(self, text: str) -> None:
         """Print for a person: on standard output, which `--json` keeps for JSON alone."""
@@ -99,10 +109,12 @@ class Session:
         from voirdire.report.findings_file import to_text
         from voirdire.report.write import write
 
-        page = write(examination, self.settings.out)
+        examination = _dated(examination)
+        with self.asker.busy("drawing the page"):
+            page = write(examination, self.settings.out)
         if self.settings.as_json:
             print(to_text(examination).rstrip("\n"))
-        self.say(found_text(examination))
+        self.say(found_text(examination, judges=self.addresses))
         self.say(f"report: {page}")
         return FINE if examination.account.partial is None else INCOMPLETE
 
@@ -113,8 +125,7 @@ def session(settings: Settings) -> Iterator[Session]:
 
     Raises UsageError, before anything is asked, where the page could not be written.
     """
-    if not settings.dry_run:
-        _refuse_unwritable(settings.out)
+    _refuse_unwritable(settings.out)
     from voirdire.engine.ask import Asker
     from voirdire.engine.budget import Budget
     from voirdire.engine.ledger import Ledger
@@ -168,14 +179,28 @@ def forecast_text(forecast: Forecast) -> str:
     return "\n".join(lines)
 
 
-def found_text(examination: Examination) -> str:
-    """Return every finding's ruling and sentence, then what is incomplete."""
+def found_text(examination: Examination, *, judges: Sequence[str] = ()) -> str:
+    """Return every finding's ruling and sentence, then what is incomplete. `judges`: as the command line names them."""
     lines = [_found_line(finding) for finding in examination.findings]
-    partial = examination.account.partial
-    if partial is not None:
-        said = f"partial: {partial}. What came in is kept; the same command goes on from there."
+    account = examination.account
+    if account.partial is not None:
+        said = f"partial: {account.partial.rstrip('.')}."
+        if account.asked + account.cached > account.failed:
+            said += " What came in is kept; the same command goes on from there."
         lines.append(textwrap.fill(said, COLUMNS, subsequent_indent="  "))
+        if account.read == 0:
+            lines.append(
+                f"  hint: `voirdire doctor {judges[0] if judges else 'JUDGE'}` shows what it answers"
+            )
     return "\n".join(lines)
+
+
+def _dated(examination: Examination) -> Examination:
+    """Return the examination with the time at which it was finished, in UTC, and the version that made it."""
+    from importlib.metadata import version
+
+    now = clock().astimezone(UTC).isoformat(timespec="seconds")
+    return replace(examination, made=now, version=version("voirdire"))
 
 
 def _found_line(finding: Finding) -> str:

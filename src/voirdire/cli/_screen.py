@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from voirdire.cli._main import FINE
@@ -9,6 +11,7 @@ from voirdire.cli._run import Settings, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from voirdire.cli._options import Form
     from voirdire.model import Asking, Item, Probe
@@ -29,6 +32,29 @@ def screen(
             opened, probes, items, run.asker, planted=planted_judge, repeats=settings.repeats
         )
         return run.finish(run.wait(work))
+
+
+def kind_of(path: Path) -> str:
+    """Return what a file is by its own words: 'case file', 'rule file', 'item file', 'judge file', or '' for none.
+
+    A file that is not there, and one that nobody can read, is '' too: whoever reads it says why.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    for mark, kind in _MARKS.items():
+        if re.search(mark, text, re.MULTILINE):
+            return kind
+    return ""
+
+
+_MARKS: Mapping[str, str] = {
+    r'^\s*schema\s*=\s*["\']voirdire\.case/': "case file",
+    r'^\s*schema\s*=\s*["\']voirdire\.rule/': "rule file",
+    r'\A\ufeff?\s*\{\s*"schema"\s*:\s*"voirdire\.items/': "item file",
+    r"^\s*backend\s*=": "judge file",
+}
 
 
 def asking_of(probe: Probe, form: Form | None, backend: str) -> Asking:

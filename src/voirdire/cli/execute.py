@@ -17,10 +17,11 @@ import typer
 from voirdire.cli._main import FINE, INCOMPLETE, harmless
 from voirdire.cli._options import AsJson
 from voirdire.cli._progress import progress_on
-from voirdire.errors import UsageError
+from voirdire.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from voirdire.engine.progress import Progress
+    from voirdire.execution.calibrate import Calibration
     from voirdire.studies._replay_run import Row, RunOptions
     from voirdire.studies._replay_table import SampleSet
 
@@ -88,7 +89,7 @@ def command(
     calibrate: Annotated[
         bool,
         typer.Option(
-            help="Run each reference solution three times first; a task whose own fails is excluded."
+            help="Run each reference solution three times first; a task whose own fails, or nearly takes too long, is excluded."
         ),
     ] = True,
     renamed: Annotated[
@@ -115,7 +116,7 @@ def command(
     from voirdire.execution.tasks import Limits
     from voirdire.languages.parsing import Parsers
     from voirdire.studies._replay_files import read_prelude, read_sets, read_tasks, source_of
-    from voirdire.studies._replay_run import RunOptions, excluded_tasks
+    from voirdire.studies._replay_run import RunOptions, calibrated, keys_of
 
     options = RunOptions(
         isolation=Chosen(isolation.value) if isolation else None,
@@ -133,21 +134,34 @@ def command(
     say = _speaker(as_json=as_json)
     for line in account:
         say(line)
-    done = journal.keys()
+    done = journal.keys() & keys_of(sets)
     total = sum(len(one.samples) for one in sets)
     say(f"plan: {total:,} samples of {len(known):,} tasks, {len(done):,} results in {journal.path} already")
+    if not total:
+        raise DataError(
+            "there is nothing to run: no sample belongs to one of the tasks",
+            hint="compare the task ids in the two files; the account above names each line",
+        )
     if dry_run:
         return _told({"samples": total, "tasks": len(known), "done": len(done), "account": account}, as_json)
-    excluded = excluded_tasks(known, options)
-    for task, why in excluded.items():
+    try:
+        calibration = calibrated(known, options, sets=sets, done=done)
+    except KeyboardInterrupt:
+        print("stopped by Ctrl-C before any sample was run", file=sys.stderr)
+        return INCOMPLETE
+    for task, why in calibration.excluded.items():
         say(f"excluded: {task}: {why}")
     with Parsers() as parsers:
-        run = _Run(sets, known, options, excluded, done)
+        run = _Run(sets, known, options, calibration, done)
         finished = run.into(journal, parsers, progress_on(sys.stderr))
-    rows = journal.finish(finished=finished)
+    kept = journal.finish(finished=finished)
+    ours = keys_of(sets)
+    rows = [row for row in kept if row["key"] in ours]
+    if len(rows) < len(kept):
+        say(f"{len(kept) - len(rows):,} further results in {journal.out} are of other samples")
     if evalplus:
         _write_evalplus(evalplus, rows)
-    return _report(rows, journal, excluded, account, as_json=as_json, finished=finished)
+    return _report(rows, journal, calibration.excluded, account, as_json=as_json, finished=finished)
 
 
 @dataclass(frozen=True)
@@ -155,7 +169,7 @@ class _Run:
     sets: Sequence[SampleSet]
     tasks: Mapping[str, Any]
     options: RunOptions
-    excluded: Mapping[str, str]
+    calibration: Calibration
     done: frozenset[str]
 
     def into(self, journal: Journal, parsers: Any, progress: Progress) -> bool:
@@ -165,7 +179,12 @@ class _Run:
         progress.started(sum(len(one.samples) for one in self.sets))
         progress.advanced(cached=len(self.done))
         rows = run_rows(
-            self.sets, self.tasks, self.options, excluded=self.excluded, parsers=parsers, done=self.done
+            self.sets,
+            self.tasks,
+            self.options,
+            calibration=self.calibration,
+            parsers=parsers,
+            done=self.done,
         )
         try:
             with journal.open() as write:
@@ -331,9 +350,13 @@ def _report(
     as_json: bool,
     finished: bool,
 ) -> int:
+    from voirdire.studies._replay_run import beside_note
+    from voirdire.studies._replay_table import passed_apart
+
     statuses = Counter(str(row["status"]) for row in rows)
     passed = sum(row["passed"] is True for row in rows)
     renamed = sum(row["passed_renamed"] is True for row in rows) - passed
+    beside = sum(passed_apart(row["passed"], row["proof"]) is False and row["passed"] is True for row in rows)
     if as_json:
         data = {
             "out": str(journal.out if finished else journal.path),
@@ -341,6 +364,7 @@ def _report(
             "statuses": dict(statuses.most_common()),
             "passed": passed,
             "passed_only_renamed": renamed,
+            "passed_beside_tests": beside,
             "excluded": dict(excluded),
             "account": list(account),
         }
@@ -350,6 +374,9 @@ def _report(
     print(harmless(f"{len(rows):,} results: {said or 'none'}"))
     if renamed:
         print(f"{renamed:,} more pass with their function renamed to the tested name")
+    note = beside_note(rows)
+    if note:
+        print(note)
     print(harmless(f"results: {journal.out if finished else journal.path}"))
     if not finished:
         print("stopped by Ctrl-C; the same command goes on from there", file=sys.stderr)

@@ -37,7 +37,9 @@ def command(
     Each works as it is. A file that is there already is never overwritten: it is kept and named.
     """
     wanted = _examples() | (_schemas() if schemas else {})
-    written = [name for name, source in wanted.items() if _write_new(folder / name, source)]
+    written = [
+        name for name, source in wanted.items() if _write_new(folder / name, _text(source, schemas=schemas))
+    ]
     kept = [name for name in wanted if name not in written]
     if not written:
         raise UsageError(
@@ -64,12 +66,19 @@ def _sorted(folder: Traversable) -> list[Traversable]:
     return sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
 
 
-def _write_new(path: Path, source: Traversable) -> bool:
+def _text(source: Traversable, *, schemas: bool) -> bytes:
+    """Return a file's bytes, without the line that names its schema where no schemas are written."""
+    text = source.read_bytes()
+    head, _, rest = text.partition(b"\n")
+    return rest if head.startswith(b"#:schema ") and not schemas else text
+
+
+def _write_new(path: Path, content: bytes) -> bool:
     """Write the file where there is none; False where there is one, which is left alone."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
-            file.write(source.read_bytes())
+            file.write(content)
     except FileExistsError:
         if path.parent.is_dir():
             return False

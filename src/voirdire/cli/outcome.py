@@ -26,7 +26,7 @@ from voirdire.cli._options import (
     Timeout,
 )
 from voirdire.cli._run import Settings, session
-from voirdire.cli._screen import asking_of, screen
+from voirdire.cli._screen import asking_of, kind_of, screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,19 +121,35 @@ def command(
 
 
 def _rule_file(names: Sequence[str]) -> Path | None:
-    """Return the rule file where one is named; UsageError where it does not go alone."""
+    """Return the rule file where one is named; UsageError where it does not go alone, or what is named is no case."""
     from voirdire.errors import UsageError
-    from voirdire.importers import rules
 
-    paths = [path for path in map(Path, names) if path.is_file() and rules.sniff(_head(path))]
-    if paths and len(names) > 1:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"the case '{twice}' is named twice", hint="name each case once")
+    kinds = {path: kind_of(path) for path in map(Path, names) if path.is_file()}
+    rules = [path for path, kind in kinds.items() if kind == "rule file"]
+    if rules and len(names) > 1:
         raise UsageError(
-            f"'{paths[0]}' is a rule file, a probe of its own, and goes alone",
+            f"'{rules[0]}' is a rule file, a probe of its own, and goes alone",
             hint="run it without further files, and the cases without it",
         )
-    return paths[0] if paths else None
+    for path, kind in kinds.items():
+        if kind not in ("case file", "rule file"):
+            raise UsageError(
+                f"'{path}' is {_named(kind)}; this command takes cases "
+                '(TOML with schema = "voirdire.case/1", or names of shipped ones) or one rule file',
+                hint=_INSTEAD[kind].format(path=path),
+            )
+    return rules[0] if rules else None
 
 
-def _head(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(4096).decode("utf-8", "replace")
+def _named(kind: str) -> str:
+    return f"an {kind}" if kind.startswith("i") else f"a {kind}" if kind else "no case file"
+
+
+_INSTEAD = {
+    "item file": "items are examined by `voirdire probe JUDGE {path}`",
+    "judge file": "the judge stands first, a further one behind --judge",
+    "": "`voirdire init` writes case.toml, a whole case with comments",
+}

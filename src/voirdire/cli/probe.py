@@ -25,7 +25,7 @@ from voirdire.cli._options import (
     Timeout,
 )
 from voirdire.cli._run import Settings
-from voirdire.cli._screen import screen
+from voirdire.cli._screen import kind_of, screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +89,8 @@ def _material(files: Sequence[Path], names: Sequence[str], n: int | None) -> tup
     from voirdire.studies._material import llmbar_pairs
     from voirdire.studies.screen import probes_named
 
+    for path in files:
+        _refuse_other_files(path)
     rules = [path for path in files if path.suffix == ".toml"]
     if rules:
         if len(files) > 1 or names:
@@ -100,3 +102,24 @@ def _material(files: Sequence[Path], names: Sequence[str], n: int | None) -> tup
         return list(items)[:n], [probe]
     found = [item for path in files for item in read_items(path)] if files else llmbar_pairs(100, seed=0)
     return found[:n], probes_named(names, found[:n])
+
+
+_INSTEAD = {
+    "case file": "cases are examined by `voirdire outcome JUDGE {path}`",
+    "judge file": "the judge stands first: `voirdire probe {path} ITEMS`",
+    "": "`voirdire init` writes items.jsonl and rule.toml",
+}
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raise UsageError for a TOML file that is no rule file: this command reads items and rules."""
+    from voirdire.errors import UsageError
+
+    kind = kind_of(path)
+    if path.suffix != ".toml" or not path.is_file() or kind not in _INSTEAD:
+        return
+    raise UsageError(
+        f"'{path}' is {f'a {kind}' if kind else 'no rule file'}; this command takes item files (JSON lines) or "
+        'one rule file (TOML with schema = "voirdire.rule/1")',
+        hint=_INSTEAD[kind].format(path=path),
+    )

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from voirdire.languages.parsing import Parsers
     from voirdire.model import CodeTask, Judge
+    from voirdire.studies._replay_run import Row
     from voirdire.studies._replay_table import Key, SampleSet, Truth
     from voirdire.studies.replay import Material, Replayed, ReplayOptions
 
@@ -149,9 +150,12 @@ def command(
 
     known = read_tasks(tasks)
     sets = read_sets([source_of(text) for text in samples], known)
+    account = [f"{one.name}: {line}" for one in sets for line in one.account]
     known, sets = sliced(known, sets, problems=problems, limit=limit, seed=seed)
     options = _options(dose, dosed, seed, bracket_only=bracket_only)
     with session(settings) as running, Parsers() as parsers:
+        for line in account:
+            running.say(line)
         truth, notes = _truth(results or [], sets)
         if run and not dry_run:
             truth, notes = _run_now(running, known, sets, parsers, (isolation, unsafe, prelude))
@@ -214,9 +218,10 @@ def _material(
 
 
 def _truth(results: Sequence[str], sets: Sequence[SampleSet]) -> tuple[dict[Key, Truth], tuple[str, ...]]:
-    from voirdire.studies._replay_files import read_results
+    from voirdire.studies._replay_files import notes_of_results, read_results
 
     truth: dict[Key, Truth] = {}
+    notes: list[str] = []
     for text in results:
         name, path = _named_file(text)
         author, _, run = name.partition("@")
@@ -224,9 +229,16 @@ def _truth(results: Sequence[str], sets: Sequence[SampleSet]) -> tuple[dict[Key,
         if not chosen:
             known = ", ".join(one.name for one in sets)
             raise UsageError(f"--results: there are no samples of '{name}'", hint=f"checkpoints: {known}")
-        for one in chosen:
-            truth |= read_results(path, one)
-    return truth, ()
+        found = [read_results(path, one, alone=len(chosen) == 1) for one in chosen]
+        if not any(found):
+            raise UsageError(
+                f"--results: nothing in {path} belongs to {', '.join(one.name for one in chosen)}",
+                hint="name whose results they are: --results CHECKPOINT=FILE",
+            )
+        for one in found:
+            truth |= one
+        notes += (f"{path.name}: {note}" for note in notes_of_results(path))
+    return truth, tuple(notes)
 
 
 def _named_file(text: str) -> tuple[str, Path]:
@@ -245,7 +257,7 @@ def _run_now(
     from voirdire.cli._progress import progress_on
     from voirdire.execution.tasks import Isolation as Chosen
     from voirdire.studies._replay_files import read_prelude
-    from voirdire.studies._replay_run import RunOptions, excluded_tasks, run_rows, truth_of_row
+    from voirdire.studies._replay_run import RunOptions, calibrated, run_notes, run_rows, truth_of_row
 
     isolation, unsafe, prelude = how
     options = RunOptions(
@@ -253,22 +265,20 @@ def _run_now(
         unsafe=unsafe,
         prelude=read_prelude(prelude),
     )
-    excluded = excluded_tasks(tasks, options)
-    for task, why in excluded.items():
+    calibration = calibrated(tasks, options, sets=sets)
+    for task, why in calibration.excluded.items():
         running.say(f"excluded: {task}: {why}")
     progress = progress_on(sys.stderr)
     progress.started(sum(len(one.samples) for one in sets))
     truth: dict[Key, Truth] = {}
-    levels: set[str] = set()
-    for row in run_rows(sets, tasks, options, excluded=excluded, parsers=parsers):
+    rows: list[Row] = []
+    for row in run_rows(sets, tasks, options, calibration=calibration, parsers=parsers):
         key, found = truth_of_row(row)
         truth[key] = found
-        levels.add(str(row["isolation"] or "none"))
+        rows.append({name: row[name] for name in ("task_id", "passed", "proof", "isolation", "error")})
         progress.advanced(answered=1)
     progress.finished()
-    said = f"Samples were run under the isolation {', '.join(sorted(levels - {'none'})) or 'none'}"
-    left_out = f"; excluded, since their own reference fails: {', '.join(excluded)}" if excluded else ""
-    return truth, (f"{said}{left_out}.",)
+    return truth, run_notes(rows)
 
 
 def _write_tables(replayed: Replayed, out: Path) -> None:

@@ -13,7 +13,11 @@ ORDERS = ("ab", "ba")
 
 
 def swap(item: Item) -> Item:
-    """Return the pair with the other candidate shown first."""
+    """Return the pair with the other candidate shown first; DataError where the two are equal, so nothing would move."""
+    if item["response_a"] == item["response_b"]:
+        raise DataError(
+            f"item '{item.id}': its two responses are equal", hint="remove it: there is nothing to choose"
+        )
     return item.with_part("order", "ba" if order_of(item) == "ab" else "ab")
 
 

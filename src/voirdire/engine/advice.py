@@ -1,7 +1,7 @@
 """What would settle an open finding, given the present estimate: how many more repeats, cases or items."""
 
 from voirdire.lines import CASES_FOR_GENERAL, Line
-from voirdire.model import Estimate
+from voirdire.model import Estimate, one_of
 from voirdire.stats.equivalence import settling, unmoved_units_needed
 
 
@@ -15,7 +15,9 @@ def settle(estimate: Estimate, line: Line, *, unit: str, least: int = 1) -> str:
     have = estimate.n
     least_still = unmoved_units_needed(line.span, line.margin) if line.span and line.margin else 1
     if have < least:
-        return f"{least - have} further {unit} at least, since fewer than {least} allow no ruling."
+        return (
+            f"{units(least - have, unit, further=True)} at least, since fewer than {least} allow no ruling."
+        )
     if estimate.value is None:
         return f"Readable answers: none could be read from {sum(estimate.asked.values())} asked."
     found = settling(estimate, line)
@@ -26,7 +28,12 @@ def settle(estimate: Estimate, line: Line, *, unit: str, least: int = 1) -> str:
     further = max(0, min(known) - have)
     if further == 0:
         return f"The estimate itself would be settled with the {unit} there are; what is open stands in the sentence."
-    return f"About {further:,} further {unit}, if the estimate stays where it is."
+    return f"About {units(further, unit, further=True)}, if the estimate stays where it is."
+
+
+def units(n: int, plural: str, *, further: bool = False) -> str:
+    """Return a number with what it counts: '3 cases', '1 case', '1 further repeat of each version'."""
+    return f"{n:,} {'further ' if further else ''}{one_of(plural) if n == 1 else plural}"
 
 
 def settle_by_repeats(estimate: Estimate, line: Line) -> str:

@@ -11,6 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import FrameType
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from voirdire.engine.ledger import Entry, Key, Lease, Ledger
 from voirdire.engine.pace import Attempt, BoundedPace, NotSent
 from voirdire.engine.plan import Call, Forecast, total
 from voirdire.engine.progress import Progress
+from voirdire.engine.tally import Found, Tally, nothing_answered, why_failed
 from voirdire.errors import DataError, QuotaError
 from voirdire.model import Account, Answer, Judge, Verdict
 
@@ -27,12 +29,17 @@ __all__ = ["Asker", "Call", "Forecast"]
 FAILURES_TO_STOP = 20
 """Calls in a row that failed for good, each after all its attempts, until the judge is taken to be gone."""
 
+FAILURES_BEFORE_FIRST_ANSWER = 3
+"""The same as long as no attempt of any call was ever answered."""
+
+_INTERRUPTS: Mapping[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+
 _CLAIM_ROUNDS = 4
 """Calls claimed ahead for each worker: few enough that a second process finds some left."""
 
 
 class Asker:
-    """Asks for one run. `grace`: seconds that calls in flight have to end after Ctrl-C; a second Ctrl-C ends them.
+    """Asks for one run. `grace`: seconds that calls in flight have to end after Ctrl-C; a second one ends them.
 
     `poll`: seconds between looks at calls that another process is asking.
     """
@@ -53,9 +60,16 @@ class Asker:
         self._progress = progress
         self._grace = grace
         self._poll = poll
-        self._tally = _Tally()
+        self._tally = Tally()
         self._failed: dict[Key, Answer] = {}
+        self._planned: set[Key] = set()
+        self._spared: set[Key] = set()
+        self._counted: set[Key] = set()
+        self._foreseen: Forecast | None = None
+        self._watched = False
+        self._fewer_because = ""
         self._stopped: str | None = None
+        self._gone = False
         self._active: set[_Batch] = set()
 
     @property
@@ -65,8 +79,46 @@ class Asker:
 
     @property
     def account(self) -> Account:
-        """What this run asked, paid and missed until now."""
-        return self._tally.account(self._stopped)
+        """What this run asked, paid and missed until now.
+
+        `partial` where calls were not sent, and where nothing was answered or no answer about an item could be read.
+        """
+        account = self._tally.account(self._partial())
+        at_most = self._foreseen.calls if self._foreseen is not None else 0
+        return replace(account, at_most=at_most, fewer_because=self._fewer_because)
+
+    def foresee(self, forecast: Forecast) -> None:
+        """Take the plan of the whole run, which the account tells beside what was needed."""
+        self._foreseen = forecast
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Show all batches asked within as one run of as many calls as were foreseen."""
+        if self._foreseen is None:
+            yield
+            return
+        self._watched = True
+        self._progress.started(self._total, known=self._foreseen.cached)
+        try:
+            yield
+        finally:
+            self._watched = False
+            self._progress.finished()
+
+    @contextmanager
+    def busy(self, what: str) -> Iterator[None]:
+        """Say that something else than asking goes on."""
+        self._progress.doing(what)
+        try:
+            yield
+        finally:
+            self._progress.doing("")
+
+    def spare(self, calls: Sequence[Call], *, because: str) -> None:
+        """Take note that calls of the plan are not needed, and why."""
+        self._spared.update(key for key in self._keys(calls) if key not in self._planned)
+        self._fewer_because = because
+        self._retotal()
 
     def earlier_look(self, judge: Judge, family: str) -> int | None:
         """Return the smallest number of answers at which results of `family` were seen before, or None."""
@@ -77,7 +129,10 @@ class Asker:
         self._ledger.record_look(judge.identity, family, n)
 
     def forecast(self, calls: Sequence[Call]) -> Forecast:
-        """Return what `calls` will take. Asks and writes nothing."""
+        """Return what `calls` will take. Asks and writes nothing.
+
+        Raises UsageError, as asking would, where money is limited and a judge has no known price.
+        """
         numbers: dict[int, int] = {}
         unknown: dict[str, int] = {}
         distinct: dict[tuple[int, str, int], Call] = {}
@@ -91,6 +146,7 @@ class Asker:
         sendable = {Key(*key): call for key, call in distinct.items() if call.request.too_long is None}
         cached = self._ledger.answered(key for key in sendable if key.identity >= 0)
         missing = {key: call for key, call in sendable.items() if key not in cached}
+        self._budget.check(call.request for call in missing.values())
         return Forecast(
             calls=len(distinct),
             cached=len(cached),
@@ -113,13 +169,18 @@ class Asker:
         distinct: dict[Key, Call] = {}
         for key, call in zip(keys, calls, strict=True):
             distinct.setdefault(key, call)
-        found = _Found(self._tally, self._progress, self._failed)
-        self._tally.planned += len(distinct)
-        self._progress.started(len(distinct))
+        found = Found(self._tally, self._progress, self._failed, self._counted)
+        self._planned.update(distinct)
+        self._tally.planned = len(self._planned)
+        if self._watched:
+            self._retotal()
+        else:
+            self._progress.started(len(distinct))
         try:
             await self._answer_all(distinct, found)
         finally:
-            self._progress.finished()
+            if not self._watched:
+                self._progress.finished()
             self._tally.seconds += time.perf_counter() - began
         return [
             self._verdicts(key, call, distinct[key], found) for key, call in zip(keys, calls, strict=True)
@@ -132,6 +193,30 @@ class Asker:
 
     # --- inside
 
+    @property
+    def _total(self) -> int:
+        """The calls of the run, as far as is known by now."""
+        foreseen = self._foreseen.calls - len(self._spared) if self._foreseen is not None else 0
+        return max(foreseen, len(self._planned))
+
+    def _retotal(self) -> None:
+        if self._watched:
+            self._progress.expected(self._total)
+
+    def _partial(self) -> str | None:
+        in_vain = None if self._gone else self._tally.in_vain
+        said = [reason for reason in (self._stopped, in_vain) if reason is not None]
+        return "; ".join(said) or None
+
+    def _fail(self, failures: int, why: str) -> None:
+        """End the run where so many failures in a row show that the judge is gone."""
+        heard = self._pace.heard
+        if failures >= (FAILURES_TO_STOP if heard else FAILURES_BEFORE_FIRST_ANSWER):
+            self._gone = self._gone or self._stopped is None
+            self.stop(
+                f"{failures} calls in a row failed: {why}" if heard else nothing_answered(why, failures)
+            )
+
     def _keys(self, calls: Sequence[Call]) -> list[Key]:
         numbers: dict[int, int] = {}
         for call in calls:
@@ -139,7 +224,7 @@ class Asker:
                 numbers[id(call.judge)] = self._ledger.identity_number(call.judge.identity)
         return [Key(numbers[id(call.judge)], call.request.digest, call.repeat) for call in calls]
 
-    async def _answer_all(self, distinct: Mapping[Key, Call], found: "_Found") -> None:
+    async def _answer_all(self, distinct: Mapping[Key, Call], found: Found) -> None:
         sendable: dict[Key, Call] = {}
         for key, call in distinct.items():
             if call.request.too_long is not None:
@@ -154,7 +239,7 @@ class Asker:
             self._budget.check(call.request for call in sendable.values())
             await self._ask(sendable, found)
 
-    async def _ask(self, calls: dict[Key, Call], found: "_Found") -> None:
+    async def _ask(self, calls: dict[Key, Call], found: Found) -> None:
         batch = _Batch(self, calls, found, self._ledger.lease())
         with self._interruptible(batch):
             renewing = asyncio.create_task(batch.renew(self._ledger.lease_seconds / 4))
@@ -164,7 +249,7 @@ class Asker:
                 renewing.cancel()
                 batch.lease.release()
 
-    def _verdicts(self, key: Key, call: Call, first: Call, found: "_Found") -> tuple[Verdict, ...]:
+    def _verdicts(self, key: Key, call: Call, first: Call, found: Found) -> tuple[Verdict, ...]:
         answer = found.answers.get(key)
         if answer is None:
             answer = Answer(missing_because=f"not asked: {self._stopped}")
@@ -206,31 +291,32 @@ class Asker:
 
     @contextmanager
     def _interruptible(self, batch: "_Batch") -> Iterator[None]:
-        """Turn Ctrl-C into a stop while a batch is asked. Elsewhere than in the main thread it is not ours to take."""
+        """Turn Ctrl-C and SIGTERM into a stop while a batch is asked.
+
+        Elsewhere than in the main thread they are not ours to take, and neither is one that the program ignores or
+        leaves to the system.
+        """
         self._active.add(batch)
-        previous = signal.getsignal(signal.SIGINT)
-        ours = (
-            len(self._active) == 1
-            and threading.current_thread() is threading.main_thread()
-            and callable(previous)
-        )
+        first = len(self._active) == 1 and threading.current_thread() is threading.main_thread()
+        previous = {number: signal.getsignal(number) for number in _INTERRUPTS} if first else {}
+        ours = {number: handler for number, handler in previous.items() if callable(handler)}
         loop = asyncio.get_running_loop()
 
         def interrupted(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a handler's shape
-            loop.call_soon_threadsafe(self._interrupt, loop)
+            loop.call_soon_threadsafe(self._interrupt, loop, _INTERRUPTS[number])
 
-        if ours:
-            signal.signal(signal.SIGINT, interrupted)
+        for number in ours:
+            signal.signal(number, interrupted)
         try:
             yield
         finally:
             self._active.discard(batch)
-            if ours:
-                signal.signal(signal.SIGINT, previous)
+            for number, handler in ours.items():
+                signal.signal(number, handler)
 
-    def _interrupt(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _interrupt(self, loop: asyncio.AbstractEventLoop, by: str) -> None:
         if self._stopped is None:
-            self.stop("interrupted by Ctrl-C")
+            self.stop(f"interrupted by {by}")
             loop.call_later(self._grace, self._abort)
         else:
             self._abort()
@@ -243,7 +329,7 @@ class Asker:
 class _Batch:
     """The calls of one `ask` that are not in the ledger, and the workers that ask them."""
 
-    def __init__(self, asker: Asker, calls: Mapping[Key, Call], found: "_Found", lease: Lease) -> None:
+    def __init__(self, asker: Asker, calls: Mapping[Key, Call], found: Found, lease: Lease) -> None:
         self._asker = asker
         self._calls = calls
         self._found = found
@@ -370,106 +456,8 @@ class _Batch:
             answer = earlier.get(entry.key, entry.answer)
             self._found.answered(entry.key, self._calls[entry.key], answer)
             self._failures = self._failures + 1 if answer.failed else 0
-            if self._failures >= FAILURES_TO_STOP:
-                why = answer.extra.get("message") or answer.missing_because
-                self._asker.stop(f"{self._failures} calls in a row failed: {why}")
-
-
-class _Found:
-    """Answers and verdicts of one `ask`, counted as they come."""
-
-    def __init__(self, tally: "_Tally", progress: Progress, failed: dict[Key, Answer]) -> None:
-        self.answers: dict[Key, Answer] = {}
-        self.verdicts: dict[Key, tuple[Verdict, ...]] = {}
-        self._tally = tally
-        self._progress = progress
-        self._failed = failed
-
-    def answered(self, key: Key, call: Call, answer: Answer) -> None:
-        """Take an answer that was asked for now."""
-        if answer.failed:
-            self._failed[key] = answer
-        reasons = self._keep(key, call, answer)
-        self._tally.add_asked(answer, reasons)
-        self._progress.advanced(
-            answered=not answer.failed,
-            failed=answer.failed,
-            unreadable=bool(reasons) and not answer.failed,
-            money=answer.money,
-        )
-
-    def cached(self, key: Key, call: Call, answer: Answer) -> None:
-        """Take an answer that was there already."""
-        reasons = self._keep(key, call, answer)
-        self._tally.add_cached(answer, reasons)
-        self._progress.advanced(
-            cached=not answer.failed, failed=answer.failed, unreadable=bool(reasons) and not answer.failed
-        )
-
-    def unsendable(self, key: Key, call: Call, reason: str) -> None:
-        """Take a call that cannot be sent."""
-        self._tally.unreadable.update(self._keep(key, call, Answer(missing_because=reason)))
-
-    def _keep(self, key: Key, call: Call, answer: Answer) -> set[str]:
-        verdicts = call.judge.read(call.request, answer, repeat=call.repeat)
-        self.answers[key] = answer
-        self.verdicts[key] = verdicts
-        return {verdict.missing_because for verdict in verdicts if verdict.missing_because is not None}
-
-
-class _Tally:
-    """The counts behind an Account."""
-
-    def __init__(self) -> None:
-        self.planned = 0
-        self.asked = 0
-        self.from_ledger = 0
-        self.failed = 0
-        self.unreadable: Counter[str] = Counter()
-        self.input_tokens = 0
-        self.output_tokens = 0
-        self.money = 0.0
-        self.unpriced = False
-        self.seconds = 0.0
-        self.served: Counter[str] = Counter()
-
-    def add_asked(self, answer: Answer, reasons: set[str]) -> None:
-        """Count an answer that was asked for, and what it used."""
-        self.asked += 1
-        self.input_tokens += answer.usage.input_tokens or 0
-        self.output_tokens += answer.usage.output_tokens or 0
-        self.money += answer.money or 0.0
-        self.unpriced |= answer.money is None and not answer.failed
-        self._add(answer, reasons)
-
-    def add_cached(self, answer: Answer, reasons: set[str]) -> None:
-        """Count an answer that cost nothing now."""
-        self.from_ledger += not answer.failed
-        self._add(answer, reasons)
-
-    def account(self, partial: str | None) -> Account:
-        """Return the counts as they stand."""
-        return Account(
-            planned=self.planned,
-            asked=self.asked,
-            cached=self.from_ledger,
-            failed=self.failed,
-            unreadable=dict(self.unreadable),
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            money=None if self.unpriced else self.money,
-            seconds=self.seconds,
-            partial=partial,
-            served=dict(self.served),
-        )
-
-    def _add(self, answer: Answer, reasons: set[str]) -> None:
-        if answer.failed:
-            self.failed += 1
-        else:
-            self.unreadable.update(reasons)
-        if answer.served is not None:
-            self.served[answer.served] += 1
+            if answer.failed:
+                self._asker._fail(self._failures, why_failed(answer))
 
 
 class _Meter:

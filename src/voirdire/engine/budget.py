@@ -53,9 +53,9 @@ class Budget:
         unpriced = next((request for request in requests if request.worst.money is None), None)
         if unpriced is not None:
             raise UsageError(
-                f"--max-cost {self.max_cost:g} cannot be kept: item '{unpriced.item_id}' is asked at no known price",
-                hint="give `price_in` and `price_out`, US dollars per million tokens, in the judge file's [options]; "
-                "or limit the run with --max-calls",
+                f"--max-cost {self.max_cost:g} cannot be kept: '{unpriced.item_id}' is asked at no known price",
+                hint="give `price_in` and `price_out`, US dollars per million tokens, at the top of the judge file, "
+                "where `voirdire init` has them; or limit the run with --max-calls",
             )
 
     async def reserve(self, worst: Cost) -> bool:

@@ -250,5 +250,5 @@ def numbers(one: Measurement) -> str:
     if estimate.exact:
         return f"{value}, exact for a deterministic judge"
     if estimate.low is None or estimate.high is None:
-        return f"{value}, n = {estimate.n} {estimate.unit}"
-    return f"{value} [{estimate.low:.2f}, {estimate.high:.2f}], n = {estimate.n} {estimate.unit}"
+        return f"{value}, n = {estimate.counted}"
+    return f"{value} [{estimate.low:.2f}, {estimate.high:.2f}], n = {estimate.counted}"

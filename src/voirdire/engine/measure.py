@@ -192,22 +192,7 @@ def _mean_shift(shifts: Sequence[float], span: Span) -> Estimate:
     if span == (0.0, 1.0) and all(shift in (-1.0, 0.0, 1.0) for shift in shifts):
         plus, minus = shifts.count(1.0), shifts.count(-1.0)
         return paired_proportion(plus, minus, len(shifts) - plus - minus, test=McNemarTest.EXACT)
-    return _cut(paired_mean(shifts, span=span[1] - span[0]), span[1] - span[0])
-
-
-def _cut(estimate: Estimate, farthest: float) -> Estimate:
-    """Return the estimate with its intervals ended where no shift can lie."""
-
-    def within(end: float | None) -> float | None:
-        return None if end is None else max(-farthest, min(farthest, end))
-
-    return replace(
-        estimate,
-        low=within(estimate.low),
-        high=within(estimate.high),
-        inner_low=within(estimate.inner_low),
-        inner_high=within(estimate.inner_high),
-    )
+    return paired_mean(shifts, span=span[1] - span[0])
 
 
 def _shift_bounds(arms: Sequence[tuple[Arm, Arm]], span: Span) -> tuple[float, float] | None:

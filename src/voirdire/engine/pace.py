@@ -16,6 +16,9 @@ from voirdire.model import Answer, Pace
 
 Attempt = Callable[[], Awaitable[Answer]]
 
+ATTEMPTS_BEFORE_FIRST_ANSWER = 3
+"""Attempts of a call as long as nothing at all was answered, so that a server that is not there is noticed early."""
+
 
 class BoundedPace(Pace, Protocol):
     """A Pace that says how many calls it lets be in flight at most, and can count each attempt."""
@@ -23,6 +26,11 @@ class BoundedPace(Pace, Protocol):
     @property
     def concurrency(self) -> int:
         """The most attempts that are ever in flight."""
+        ...
+
+    @property
+    def heard(self) -> bool:
+        """Whether any attempt was ever answered."""
         ...
 
     async def send_metered(self, attempt: Attempt, meter: "Meter") -> Answer:
@@ -51,7 +59,8 @@ class AdaptivePace:
 
     Between attempts it waits as long as the server says; where it says nothing, `first_wait` seconds, doubled each
     time up to `longest_wait`, less up to a quarter by chance. A server that asks to wait longer than `patience`
-    seconds is not waited for. After the last attempt the answer is `failed`, with the reason of that attempt.
+    seconds is not waited for. After the last attempt the answer is `failed`, with the reason of that attempt. As long
+    as nothing was ever answered, and the server does not say how long to wait, three attempts are all.
     """
 
     def __init__(
@@ -82,6 +91,12 @@ class AdaptivePace:
         self._queue: deque[asyncio.Future[None]] = deque()
         self._resume_at = 0.0
         self._cut_at = 0.0
+        self._heard = False
+
+    @property
+    def heard(self) -> bool:
+        """Whether any attempt was ever answered."""
+        return self._heard
 
     @property
     def concurrency(self) -> int:
@@ -111,7 +126,7 @@ class AdaptivePace:
                 if meter is not None:
                     meter.close(None, maybe_paid=trouble.maybe_paid)
                 wait = self._wait_after(trouble, tried)
-                if tried == self._attempts or wait > self._patience:
+                if tried >= self._worth_trying(trouble) or wait > self._patience:
                     return Answer(missing_because=trouble.reason, failed=True)
                 if wait:
                     await asyncio.sleep(wait)
@@ -124,6 +139,11 @@ class AdaptivePace:
                     meter.close(answer, maybe_paid=True)
                 return answer
         raise AssertionError("the last attempt always returns")
+
+    def _worth_trying(self, trouble: TryAgain) -> int:
+        """Return how many attempts a call may have that has met `trouble`."""
+        known_to_live = self._heard or trouble.after is not None
+        return self._attempts if known_to_live else min(self._attempts, ATTEMPTS_BEFORE_FIRST_ANSWER)
 
     async def _attempt(self, attempt: Attempt) -> Answer:
         """Make one attempt in a slot of its own, within the time limit."""
@@ -140,6 +160,7 @@ class AdaptivePace:
                 self._slow_down(loop, started, trouble.after)
             raise
         else:
+            self._heard = True
             if self._room < self._concurrency:
                 self._room = min(self._concurrency, self._room + 1 / self._room)
             return answer

@@ -8,11 +8,15 @@ from voirdire.model import Cost, Item, Judge, Request
 
 @dataclass(frozen=True)
 class Call:
-    """One question to a judge: a rendered request, and which repeat of it this is (0 is the first)."""
+    """One question to a judge: a rendered request, and which repeat of it this is (0 is the first).
+
+    `about_itself`: it asks the judge's own rule, so whether it can be read tells nothing about the items.
+    """
 
     judge: Judge
     request: Request
     repeat: int = 0
+    about_itself: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,18 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told about one batch of calls at a time: `started`, any number of `advanced`, `finished`."""
+    """Told about one run, or one batch of calls: `started`, any number of the others, `finished`."""
 
-    def started(self, total: int) -> None:
-        """Begin a batch of `total` calls, those already in the ledger included."""
+    def started(self, total: int, *, known: int = 0) -> None:
+        """Begin `total` calls; `known` of them are in the ledger already."""
+        ...
+
+    def expected(self, total: int) -> None:
+        """Take another total: fewer calls are needed than was planned, or more."""
+        ...
+
+    def doing(self, what: str) -> None:
+        """Say what goes on while nothing is asked; '': asking goes on."""
         ...
 
     def advanced(
@@ -34,7 +42,13 @@ class Progress(Protocol):
 class NoProgress:
     """A Progress that says nothing."""
 
-    def started(self, total: int) -> None:
+    def started(self, total: int, *, known: int = 0) -> None:
+        """Ignore it."""
+
+    def expected(self, total: int) -> None:
+        """Ignore it."""
+
+    def doing(self, what: str) -> None:
         """Ignore it."""
 
     def advanced(

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from voirdire.engine.ask import Asker, Call
+from voirdire.engine.fit import check_asking, check_items, check_requests
 from voirdire.engine.measure import measure
 from voirdire.engine.rule import rule_item, rule_judges, rule_repeats, stated_rule
 from voirdire.engine.selfcheck import PlantedFactory, self_check
-from voirdire.errors import DataError, UsageError
 from voirdire.lines import IDENTICAL_TO_STOP
 from voirdire.model import (
     Item,
@@ -51,15 +51,21 @@ ROLES = ("base", "variant", "control_base", "control_variant")
 def plan_probe(probe: Probe, judge: Judge, items: Sequence[Item], *, repeats: int | None = None) -> ProbePlan:
     """Return every call the probe may make on these items, its rule question included; asks nothing.
 
-    Raises UsageError where there are no items or the prompt names a part that an item lacks, DataError where a
-    contrast differs in more than its part.
+    Raises UsageError where there are no items, the prompt names a part that an item lacks or hides one that the probe
+    reads, or the judge is not asked what the probe compares; DataError where a contrast differs in more than its part,
+    and for items that are copies of one another.
     """
-    if not items:
-        raise UsageError(f"probe '{probe.name}' was given no items", hint="name a file of items or cases")
-    _refuse_twins(items)
+    check_items(probe, items)
     wanted = repeats or probe.repeats
-    requests = [judge.render(version) for item in items for version in versions(probe, item).values()]
-    calls = [Call(judge, request, repeat) for request in requests for repeat in range(wanted)]
+    by_item = [[judge.render(version) for version in versions(probe, item).values()] for item in items]
+    check_asking(probe, judge.asking)
+    check_requests(items, by_item)
+    calls = [
+        Call(judge, request, repeat)
+        for requests in by_item
+        for request in requests
+        for repeat in range(wanted)
+    ]
     return ProbePlan([*_rule_calls(probe, judge, wanted), *calls])
 
 
@@ -84,7 +90,8 @@ async def run_probe(
     Ctrl-C left unasked is missing, and the asker's account says so.
     """
     plan_probe(probe, judge, items, repeats=repeats)
-    checks = await self_check(probe, judge, items, planted)
+    with asker.busy("checking the instrument on planted judges"):
+        checks = await self_check(probe, judge, items, planted)
     wanted = repeats or probe.repeats
     rule = await ask_rule(probe, judge, asker, repeats=wanted)
     trials = await ask_trials(probe, judge, items, asker, repeats=wanted)
@@ -114,7 +121,7 @@ def _rule_calls(probe: Probe, judge: Judge, repeats: int) -> list[Call]:
     wanted = rule_repeats(repeats, deterministic=judge.deterministic)
     item = rule_item(probe)
     return [
-        Call(asked, asked.render(item), repeat)
+        Call(asked, asked.render(item), repeat, about_itself=True)
         for asked in rule_judges(judge, probe)
         for repeat in range(wanted)
     ]
@@ -147,6 +154,9 @@ async def ask_repeats(
     answers = await _ask_range(judge, requests, asker, range(first))
     if first < repeats:
         open_ = [k for k, got in enumerate(answers) if not identical(got)]
+        same = [request for request, got in zip(requests, answers, strict=True) if identical(got)]
+        spared = [Call(judge, request, repeat) for request in same for repeat in range(first, repeats)]
+        asker.spare(spared, because="this judge is deterministic")
         more = await _ask_range(judge, [requests[k] for k in open_], asker, range(first, repeats))
         for k, got in zip(open_, more, strict=True):
             answers[k].extend(got)
@@ -170,11 +180,3 @@ def identical(answers: Sequence[Sequence[Verdict]]) -> bool:
 
 def _family(probe: Probe, item: Item) -> str:
     return f"{probe.name}/{item.id}"
-
-
-def _refuse_twins(items: Sequence[Item]) -> None:
-    seen: set[str] = set()
-    for item in items:
-        if item.id in seen:
-            raise DataError(f"two items have the id '{item.id}'", hint="give every item an id of its own")
-        seen.add(item.id)

@@ -6,6 +6,7 @@ chance misreading is below one in a million (the distance of each planted judge 
 of is at least 4.9 standard errors, see `SYNTHETIC_REPEATS` and `SYNTHETIC_ITEMS`).
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -13,8 +14,10 @@ from typing import Protocol
 
 from voirdire.edits.pairs import order_of, shown
 from voirdire.engine.conclude import conclude
+from voirdire.engine.fit import check_asking
 from voirdire.engine.measure import measure
 from voirdire.errors import SelfCheckError, UsageError
+from voirdire.lines import IDENTICAL_TO_STOP
 from voirdire.model import (
     Answer,
     Asking,
@@ -69,8 +72,9 @@ async def self_check(
     """Run the planted judges through the probe and this judge's own prompt and reader.
 
     `planted(name, asking, policy, seed=..., deterministic=...)` makes a planted judge. Raises SelfCheckError naming
-    every planted judge that was misread, and UsageError where the judge's prompt does not show what is changed.
+    every planted judge that was misread, and UsageError where the probe and the judge do not fit together.
     """
+    check_asking(probe, judge.asking)
     versions = [_Versions(probe, item) for item in items[:SYNTHETIC_CASES]]
     roles = _role_finder(judge.asking, versions)
     checks = []
@@ -134,38 +138,48 @@ def _named_parts(asking: Asking, item: Item) -> frozenset[str]:
 
 async def _synthetic_trials(probe: Probe, fake: Judge, versions: Sequence[_Versions]) -> list[Trial]:
     """Return the trials of one planted judge: many repeats per case, or many copies of the items."""
-    requests = [[fake.render(item) for item in version.by_role.values()] for version in versions]
+    asked = [[_Asked(fake, fake.render(item)) for item in version.by_role.values()] for version in versions]
     if probe.unit is Unit.REPEAT:
         repeats = range(SYNTHETIC_REPEATS)
         return [
-            await _trial(fake, version, rendered, repeats, version.item)
-            for version, rendered in zip(versions, requests, strict=True)
+            await _trial(version, sides, repeats, version.item)
+            for version, sides in zip(versions, asked, strict=True)
         ]
     trials = []
     for k in range(SYNTHETIC_ITEMS):
-        version, rendered = versions[k % len(versions)], requests[k % len(versions)]
-        trials.append(await _trial(fake, version, rendered, [k], replace(version.item, id=f"{k}")))
+        version, sides = versions[k % len(versions)], asked[k % len(versions)]
+        trials.append(await _trial(version, sides, [k], replace(version.item, id=f"{k}")))
     return trials
 
 
-async def _trial(
-    fake: Judge, version: _Versions, requests: Sequence[Request], repeats: Sequence[int], item: Item
-) -> Trial:
+async def _trial(version: _Versions, asked: Sequence["_Asked"], repeats: Sequence[int], item: Item) -> Trial:
+    await asyncio.sleep(0)  # so that Ctrl-C is heeded in between
     sides = [
-        Side(shown_item, await _answers(fake, request, repeats))
-        for shown_item, request in zip(version.by_role.values(), requests, strict=True)
+        Side(shown_item, await one.answers(repeats))
+        for shown_item, one in zip(version.by_role.values(), asked, strict=True)
     ]
     return Trial(item, *sides)
 
 
-async def _answers(fake: Judge, request: Request, repeats: Sequence[int]) -> list[tuple[Verdict, ...]]:
-    answers: list[tuple[Verdict, ...]] = []
-    for repeat in repeats:
-        answer = await fake.ask(request, repeat=repeat, pace=_AtOnce())
-        answers.append(fake.read(request, answer, repeat=repeat))
-        if fake.deterministic and len(answers) == 3:
-            break
-    return answers
+class _Asked:
+    """One request to a planted judge. The few different answers that it gives are read once each."""
+
+    def __init__(self, fake: Judge, request: Request) -> None:
+        self._fake = fake
+        self._request = request
+        self._read: dict[str, tuple[Verdict, ...]] = {}
+
+    async def answers(self, repeats: Sequence[int]) -> list[tuple[Verdict, ...]]:
+        """Return the verdicts of each repeat; equal answers share one, with the number of the first."""
+        wanted = repeats[:IDENTICAL_TO_STOP] if self._fake.deterministic else repeats
+        return [await self._answer(repeat) for repeat in wanted]
+
+    async def _answer(self, repeat: int) -> tuple[Verdict, ...]:
+        answer = await self._fake.ask(self._request, repeat=repeat, pace=_AT_ONCE)
+        verdicts = self._read.get(answer.raw)
+        if verdicts is None:
+            verdicts = self._read[answer.raw] = self._fake.read(self._request, answer, repeat=repeat)
+        return verdicts
 
 
 class _AtOnce:
@@ -173,6 +187,9 @@ class _AtOnce:
 
     async def send(self, attempt: Callable[[], object]) -> Answer:
         return await attempt()  # type: ignore[misc, no-any-return]
+
+
+_AT_ONCE = _AtOnce()
 
 
 def _judged(name: str, probe: Probe, fake: Judge, trials: Sequence[Trial]) -> list[SelfCheck]:
@@ -188,13 +205,7 @@ def _judged(name: str, probe: Probe, fake: Judge, trials: Sequence[Trial]) -> li
 
 def _policy(name: str, probe: Probe, questions: Sequence[Question], roles: _Roles) -> Policy:
     by_id = {question.id: question for question in questions}
-    compared = by_id.get(probe.question)
-    if compared is None:
-        raise UsageError(
-            f"probe '{probe.name}' compares the question '{probe.question}', but the judge answers {sorted(by_id)}",
-            hint=f"give a [[question]] of the judge file the id '{probe.question}'",
-        )
-    if isinstance(compared, Choice):
+    if isinstance(by_id[probe.question], Choice):
         return _slot_policy(name, roles)
     return _number_policy(name, probe, by_id, roles)
 

@@ -1,7 +1,8 @@
 """Runs the reference solution of each task before anyone is judged by its tests.
 
-A task whose own reference fails, or is too slow, says nothing about a candidate: it is excluded and named. Calibration
-also decides which side runs the tests: apart from the candidate where the reference passes so, else beside it.
+A task whose own reference fails, or is near the limit of CPU time, says nothing about a candidate: it is excluded and
+named. Calibration also decides which side runs the tests: apart from the candidate where the reference passes so, else
+beside it; no candidate can choose that afterwards.
 """
 
 from collections import Counter
@@ -15,6 +16,11 @@ from voirdire.model import TruthStatus
 
 REPEATS = 3
 """Runs of each reference: one that fails now and then would fail candidates now and then."""
+
+NEAR_THE_LIMIT = 0.5
+"""Share of the CPU limit that no run of a reference may pass: one that takes most of it would pass on one day and fail on
+another, and right candidates that are a little slower would fail.
+"""
 
 REFERENCE = "reference"
 
@@ -73,17 +79,16 @@ def calibrate(
     failing = [task for task in checked if not _all_passed(first[task.task_id])]
     second = run([replace(task, proof=Proof.SHARED) for task in failing if task.proof is None])
     results = {**first, **{name: found for name, found in second.items() if _all_passed(found)}}
+    allowed = (limits or Limits()).cpu_seconds
+    reasons = {name: _why_excluded(found, allowed) for name, found in results.items()}
+    excluded = {name: why for name, why in reasons.items() if why}
     return Calibration(
-        tasks=tuple(_settled(task, results.get(task.task_id)) for task in known if _usable(task, results)),
-        excluded={
-            task.task_id: _reason(first[task.task_id]) for task in failing if not _usable(task, results)
-        },
+        tasks=tuple(
+            _settled(task, results.get(task.task_id)) for task in known if task.task_id not in excluded
+        ),
+        excluded=excluded,
         unchecked=tuple(task.task_id for task in known if not task.reference),
     )
-
-
-def _usable(task: Task, results: Mapping[str, Sequence[Result]]) -> bool:
-    return not task.reference or _all_passed(results[task.task_id])
 
 
 def _all_passed(results: Sequence[Result]) -> bool:
@@ -94,6 +99,16 @@ def _settled(task: Task, results: Sequence[Result] | None) -> Task:
     if not results:
         return task
     return replace(task, proof=results[0].proof, total=results[0].truth.groups["tests"].total)
+
+
+def _why_excluded(results: Sequence[Result], allowed: float) -> str:
+    """Return why a task cannot be used, '' where it can. `allowed`: CPU seconds of one run."""
+    if not _all_passed(results):
+        return _reason(results)
+    most = max(result.cpu_seconds for result in results)
+    if most <= NEAR_THE_LIMIT * allowed:
+        return ""
+    return f"its reference is near the limit: it used {most:.1f} of {allowed:g} CPU seconds"
 
 
 def _reason(results: Sequence[Result]) -> str:

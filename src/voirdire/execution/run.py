@@ -43,6 +43,9 @@ IN_HAND = 2
 ATTEMPTS = 2
 """A worker may be lost with a sample once; if it happens again, the sample has no result."""
 
+EXCLUDED = "the task is excluded: "
+"""Begins the error of a sample that was not run because its task cannot be scored."""
+
 GRACE_SECONDS = 60.0
 """Beyond a sample's own limits, before a worker that does not answer is given up."""
 
@@ -171,8 +174,12 @@ class _Pool:
             raise UsageError(
                 f"no candidate code is run here: the isolation '{self.isolation}' cannot be had: {error}",
                 hint=error.hint
-                or f"use --isolation bubblewrap or container; or --unsafe, which sets limits only ({levels.TRUSTED_ONLY})",
+                or f"{self._elsewhere()}; or --unsafe, which sets limits only ({levels.TRUSTED_ONLY})",
             ) from None
+
+    def _elsewhere(self) -> str:
+        others = [level for level in Isolation if level not in (Isolation.PROCESS, self.isolation)]
+        return f"use --isolation {' or '.join(others)}"
 
     def grow(self, wanted: int) -> None:
         """Start workers until there are as many as wanted and allowed."""
@@ -283,7 +290,7 @@ class _Run:
 
     def _why_not(self, sample: Sample) -> str:
         if sample.task_id in self._barred:
-            return f"the task is excluded: {self._barred[sample.task_id]}"
+            return f"{EXCLUDED}{self._barred[sample.task_id]}"
         if sample.task_id not in self._orders:
             return f"there is no task '{sample.task_id}'"
         return ""

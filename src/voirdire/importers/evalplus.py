@@ -19,6 +19,7 @@ from voirdire.importers._samples import (
     document_of,
     first_object,
     lines_of,
+    optional_integer,
     optional_text,
     system_of,
     task_id,
@@ -61,7 +62,11 @@ def _sample(row: Row, system: str) -> Candidate:
     if solution is None and completion is None:
         raise NoAnswerError(f"'{task}' has neither solution nor completion")
     return Candidate(
-        task, program=solution, completion=completion if solution is None else None, system=system
+        task,
+        program=solution,
+        completion=completion if solution is None else None,
+        number=optional_integer(row, ("sample",)),
+        system=system,
     )
 
 

@@ -16,6 +16,7 @@ from voirdire.importers._samples import (
     first_object,
     lines_of,
     optional_flag,
+    optional_integer,
     optional_text,
     status_of,
     system_of,
@@ -44,7 +45,7 @@ def read_samples(path: Path, tasks: Tasks | None = None, *, system: str = "") ->
     """Return the samples of a file, and their results where it holds them.
 
     `tasks` by id: completions need their prompts, so UsageError where there are none. `system`: who wrote them; by
-    default the file's name. The n-th line of a task is its n-th sample.
+    default the file's name. The n-th line of a task is its n-th sample, unless `sample` numbers it.
     """
     gathering = Gathering(path, tasks)
     for row in lines_of(path, gathering):
@@ -69,7 +70,8 @@ def _sample(row: Row, system: str) -> Candidate:
     completion = optional_text(row, "completion")
     if completion is None:
         raise NoAnswerError(f"'{task}' has no completion")
-    return Candidate(task, completion=completion, system=system, truth=_truth(row))
+    number = optional_integer(row, ("sample",))
+    return Candidate(task, completion=completion, number=number, system=system, truth=_truth(row))
 
 
 def _truth(row: Row) -> GroundTruth | None:

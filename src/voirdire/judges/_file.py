@@ -270,9 +270,8 @@ def _rules(table: JudgeTable, path: Path) -> dict[str, tuple[str, str]]:
 
 def _no_such(name: str, known: Sequence[str], kind: str, place: str) -> DataError:
     near = get_close_matches(name, known, n=1)
-    hint = (
-        f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known) or 'none in this version'}"
-    )
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    hint = f"{guess}there are: {', '.join(known) or 'none in this version'}"
     return DataError(f"{place}: there is no {kind} '{name}'", hint=hint)
 
 
@@ -319,7 +318,26 @@ def _messages(system: str | None, user: str, path: Path) -> tuple[Message, ...]:
                     f"{path}: [prompt] {message.role}: '{{{{{broken[:40]}}}}}' is not a part's name",
                     hint="a name is made of letters, digits and underscores",
                 )
+        _refuse_half_a_name(message, path)
     return tuple(messages)
+
+
+_HALF_A_NAME = re.compile(
+    r"\{\{[ \t]*(?P<opened>[A-Za-z_]\w*)[ \t]*\}?|(?<!\{)\{[ \t]*(?P<closed>[A-Za-z_]\w*)[ \t]*\}\}"
+)
+
+
+def _refuse_half_a_name(message: Message, path: Path) -> None:
+    """Raise DataError for a part's name that lacks a brace: it would be sent to the judge as it stands."""
+    without = re.sub(r"\{\{\s*[A-Za-z_]\w*\s*\}\}", lambda whole: " " * len(whole[0]), message.text)
+    half = _HALF_A_NAME.search(without)
+    if half is None:
+        return
+    line = message.text.count("\n", 0, half.start()) + 1
+    raise DataError(
+        f"{path}: [prompt] {message.role}, line {line}: '{half[0]}' lacks a brace",
+        hint=f"write {{{{{half['opened'] or half['closed']}}}}}",
+    )
 
 
 def _questions(tables: Sequence[QuestionTable], path: Path) -> tuple[Question, ...]:

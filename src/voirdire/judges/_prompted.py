@@ -118,7 +118,7 @@ class PromptedJudge:
         """
         turn = getattr(self.backend, "turn", nullcontext)
         async with turn():
-            return await pace.send(lambda: self.backend.send(request, repeat=repeat))
+            return bounded(await pace.send(lambda: self.backend.send(request, repeat=repeat)))
 
     def read(self, request: Request, answer: Answer, *, repeat: int) -> tuple[Verdict, ...]:
         """Read the whole answer or none of it; one verdict per question."""
@@ -137,6 +137,41 @@ class PromptedJudge:
     async def close(self) -> None:
         """Close the backend, for every judge that shares it."""
         await self.backend.close()
+
+
+LONGEST_READ = 1_000_000
+"""Characters of an answer that are read: a thousand pages of reasons. A longer one is missing."""
+
+KEPT_OF_LONGER = 20_000
+"""Characters kept of an answer that is too long to be read."""
+
+LONGEST_NOTE = 1000
+"""Characters kept of a reason, a snapshot's name and whatever else stands beside an answer's text."""
+
+
+def bounded(answer: Answer) -> Answer:
+    """Return the answer as it is, or only its beginning where it is beyond all measure, and then as missing.
+
+    What a judge says is kept for good and shown: nothing that it says may be without end.
+    """
+    reason, raw = answer.missing_because, answer.raw
+    notes = [note for note in (reason, answer.served, *answer.extra.values()) if isinstance(note, str)]
+    if len(raw) <= LONGEST_READ and all(len(note) <= LONGEST_NOTE for note in notes):
+        return answer
+    if len(raw) > LONGEST_READ:
+        cut = f"the first {KEPT_OF_LONGER:,} characters are kept"
+        reason = f"{reason or f'too long to be read: {len(raw):,} characters'}; {cut}"
+        raw = raw[:KEPT_OF_LONGER]
+    return replace(
+        answer,
+        raw=raw,
+        missing_because=None if reason is None else reason[:LONGEST_NOTE],
+        served=None if answer.served is None else answer.served[:LONGEST_NOTE],
+        extra={
+            name: value[:LONGEST_NOTE] if isinstance(value, str) else value
+            for name, value in answer.extra.items()
+        },
+    )
 
 
 TYPED_ANSWER: Mapping[str, object] = {"form": "typed"}

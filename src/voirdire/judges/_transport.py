@@ -5,6 +5,7 @@ aiohttp is imported when the first request is sent. Proxies are those that the s
 """
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,24 +19,22 @@ from voirdire.errors import JudgeError, TryAgain, UsageError
 if TYPE_CHECKING:
     import aiohttp
 
-LONGEST_ANSWER = 32 * 1024 * 1024
+LONGEST_ANSWER = 8 * 1024 * 1024
 """Bytes of an answer beyond which the server is not listened to any further."""
 
 REMOVED = b"[key removed]"
-
-UNREACHED_TO_STOP = 3
-"""Attempts without a connection after which a server that was never reached is taken not to be there."""
 
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server sent: status, headers (names in any case), whole body."""
+    """What a server sent: status, headers (names in any case), body. `cut`: the body went on, and was left unheard."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    cut: bool = False
 
 
 class Transport:
@@ -54,40 +53,31 @@ class Transport:
             **headers,
         }
         self._secret = secret.encode() if secret else None
+        self._host = urlsplit(url).netloc
         self._proxy = proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._reached = False
-        self._unreached = 0
 
     async def post(self, body: bytes) -> Reply:
-        """Send `body` once. Raises TryAgain where no whole answer came, JudgeError where none can come."""
+        """Send `body` once. Raises TryAgain where no answer came or it broke off, JudgeError where none can come."""
         import aiohttp
 
         try:
             session = self._session if self._loop is asyncio.get_running_loop() else None
             session = session or await self._open()
             async with session.post(self._url, data=body, allow_redirects=False) as response:
-                content = await _whole(response)
-                self._reached = True
-                return Reply(response.status, response.headers, self._without_secret(content))
+                content, cut = await _heard(response)
+                return Reply(response.status, response.headers, self._without_secret(content), cut)
         except (aiohttp.ClientSSLError, aiohttp.InvalidURL) as error:
             raise JudgeError(
                 f"cannot reach {self._url}: {error}", hint="correct `base_url` in the judge file"
             ) from None
         except aiohttp.ClientConnectorError as error:
-            raise self._no_connection(f"{error.strerror or error.os_error}") from None
+            number = error.errno or 0
+            why = os.strerror(number) if number > 0 else error.strerror or str(error.os_error)
+            raise TryAgain(f"no connection to {self._host}: {why.lower()}") from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise TryAgain(f"connection lost: {type(error).__name__}", maybe_paid=True) from None
-
-    def _no_connection(self, why: str) -> JudgeError:
-        """Return a failure that may heal, or, where nothing was ever reached, one that ends the run."""
-        self._unreached += 1
-        if self._reached or self._unreached < UNREACHED_TO_STOP:
-            return TryAgain(f"no connection: {why}")
-        return JudgeError(
-            f"nothing answers at {self._url}: {why}", hint="start the server, or correct `base_url`"
-        )
 
     async def close(self) -> None:
         """Close all connections."""
@@ -116,18 +106,18 @@ class Transport:
         return body
 
 
-async def _whole(response: "aiohttp.ClientResponse") -> bytes:
-    """Return the whole body; TryAgain where it grows beyond all measure."""
+async def _heard(response: "aiohttp.ClientResponse") -> tuple[bytes, bool]:
+    """Return the body, and whether it was cut because it grew beyond all measure."""
     length = response.content_length
     if length is not None and length <= LONGEST_ANSWER and "Content-Encoding" not in response.headers:
-        return await response.read()
+        return await response.read(), False
     pieces = bytearray()
     async for piece in response.content.iter_any():
         pieces += piece
         if len(pieces) > LONGEST_ANSWER:
             response.close()
-            raise TryAgain(f"the answer is longer than {LONGEST_ANSWER} bytes", maybe_paid=True)
-    return bytes(pieces)
+            return bytes(pieces[:LONGEST_ANSWER]), True
+    return bytes(pieces), False
 
 
 def checked_url(text: str, *, where: str) -> str:

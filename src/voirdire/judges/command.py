@@ -44,9 +44,6 @@ OPTIONS = frozenset({"processes", "deterministic"})
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of one answer line beyond which a program is taken to have gone wild."""
 
-DEATHS_BEFORE_FIRST_ANSWER = 3
-"""A program that ends so often without a single answer cannot be asked at all."""
-
 _STDERR_KEPT = 4000
 """Bytes kept of standard error, and of a line that could not be understood."""
 
@@ -101,8 +98,6 @@ class CommandBackend:
         self._free = asyncio.Semaphore(processes)
         self._idle: list[_Running] = []
         self._started: list[_Running] = []
-        self._answered = False
-        self._deaths = 0
         weakref.finalize(self, _kill_all, self._started)
 
     def prepare(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
@@ -110,7 +105,7 @@ class CommandBackend:
         return self._bodies.request(item_id, messages, parts, asking)
 
     async def send(self, request: Request, *, repeat: int) -> Answer:
-        """Ask one copy. Raises TryAgain where it ended or fell out of step, JudgeError where it never answers."""
+        """Ask one copy. Raises TryAgain where it ended or fell out of step, JudgeError where it cannot be started."""
         free = self._slots()
         await free.acquire()
         running: _Running | None = None
@@ -123,10 +118,9 @@ class CommandBackend:
             if said is not None and said.get("id") != name:
                 raise TryAgain("another id: the program answered something else")
             in_step = said is not None
-            self._answered = self._answered or in_step
             return _stated(said, line) if said is not None else _not_a_line(line)
         except _EndedError as ended:
-            raise self._died(ended) from None
+            raise TryAgain(f"program {ended}") from None
         finally:
             if running is not None and in_step:
                 self._idle.append(running)
@@ -185,15 +179,6 @@ class CommandBackend:
         for running in dead:
             self._started.remove(running)
             await running.gone()
-
-    def _died(self, ended: _EndedError) -> JudgeError:
-        self._deaths += 1
-        if not self._answered and self._deaths >= DEATHS_BEFORE_FIRST_ANSWER:
-            return JudgeError(
-                f"{shlex.join(self.argv)} never answered: it {ended}",
-                hint="run it by hand and give it one line of JSON",
-            )
-        return TryAgain(f"program {ended}")
 
 
 class _EndedError(Exception):

@@ -219,6 +219,9 @@ class ChatBackend:
 
     def _answer(self, reply: Reply, seconds: float) -> Answer:
         """Return what a reply of status 200 says."""
+        if reply.cut:
+            reason = f"too long to be read: more than {len(reply.body):,} bytes"
+            return Answer(raw=reply.body.decode("utf-8", "replace"), missing_because=reason, seconds=seconds)
         try:
             data = json.loads(reply.body.decode())
         except (ValueError, RecursionError):

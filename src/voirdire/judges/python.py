@@ -6,7 +6,8 @@ Or it takes parts by name: a function whose required parameters are all names of
 these texts (`def judge(task, response)`); it may also ask for any key of the dict by name. It may be `async`.
 
 It returns text, which the judge's reader reads; or values: one number or option where one question is asked, or a
-dict by question id of numbers, options or `{"probabilities": {...}}`. None is an answer that is missing. An exception
+dict by question id of numbers, options or `{"probabilities": {...}}`. One number for several questions ends the run,
+unless the function has answered them otherwise before. None is an answer that is missing. An exception
 is a call that failed: missing now, asked again in the next run. A TryAgain, QuotaError or JudgeError that it raises
 itself is obeyed. A function that is not async runs in a thread of its own, which the time limit does not stop but
 abandons.
@@ -26,7 +27,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +41,9 @@ from voirdire.model import Answer, Asking, JudgeSpec, Request
 OPTIONS = frozenset({"deterministic", "version"})
 
 JudgeFunction = Callable[..., Any]
+
+NOT_SHOWN = "the judge needs a part"
+"""How the reason begins where a function wants a part that is not shown, and is not called."""
 
 USUAL_PARTS = frozenset(
     {
@@ -87,13 +91,18 @@ class PythonBackend:
     settings: Mapping[str, object]
     deterministic: bool
     bodies: PlainBodies
+    fitting: set[tuple[str, ...]] = field(default_factory=set, compare=False)
+    """Questions, by their ids, to which the function was seen to return something else than one bare value."""
 
     def prepare(self, item_id: str, messages: Rendered, parts: Mapping[str, str], asking: Asking) -> Request:
         """Return the request; its body is what the function gets, without the repeat."""
         return self.bodies.request(item_id, messages, parts, asking)
 
     async def send(self, request: Request, *, repeat: int) -> Answer:
-        """Call the function and make an Answer of what it returns."""
+        """Call the function and make an Answer of what it returns.
+
+        Raises UsageError where the first thing that it returns to several questions is one bare value.
+        """
         call = {**json.loads(request.body), "repeat": repeat}
         try:
             arguments = _arguments(self.function, call)
@@ -105,7 +114,20 @@ class PythonBackend:
             raise
         except (Exception, SystemExit) as error:
             return Answer(missing_because=_raised(error), failed=True)
+        asked = tuple(question["id"] for question in call["questions"])
+        if len(asked) > 1 and isinstance(_plain(returned), int | float):
+            if asked not in self.fitting:
+                raise self._one_value_for(asked)
+        elif returned is not None:
+            self.fitting.add(asked)
         return _answer(returned, call["questions"], text_is_read=call["reader"][0] != "typed")
+
+    def _one_value_for(self, asked: Sequence[str]) -> UsageError:
+        by_id = ", ".join(f'"{name}": ...' for name in asked)
+        return UsageError(
+            f"{self.settings['function']}: returned one value, but is asked {len(asked)} questions: {', '.join(asked)}",
+            hint=f"return {{{by_id}}}",
+        )
 
     async def close(self) -> None:
         """Hold nothing."""
@@ -218,7 +240,7 @@ def _arguments(function: JudgeFunction, call: Mapping[str, Any]) -> _Arguments:
     named = [each for each in parameters if each.kind not in _VARIABLE]
     for each in required:
         if each.name not in offered or each.kind is each.POSITIONAL_ONLY:
-            raise _NotShownError(f"the judge needs a part '{each.name}' that this question does not show")
+            raise _NotShownError(f"{NOT_SHOWN} '{each.name}' that this question does not show")
     chosen = {each.name: offered[each.name] for each in named if each.name in offered}
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         chosen = {**call["parts"], **chosen}

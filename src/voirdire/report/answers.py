@@ -8,13 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from voirdire.model import Examination, Finding, FindingKind, Ruling
-from voirdire.report.names import called, judge_names
+from voirdire.model import Examination, Finding, FindingKind, Ruling, one_of
+from voirdire.report.names import Examined, examined_judges
 from voirdire.report.numerals import counted, listing
 from voirdire.report.visible import one_line
 
 GENERAL = "judge"
-"""The subject of a finding about the judge in general; any other subject is a case."""
+"""The subject of a finding about the judge in general; any other subject is a case, or names what was drawn."""
+
+_DRAWN = frozenset({"item", "case", "instance", "pair", "scenario", "problem", "task"})
+"""What n counts where a finding rests on a sample: it is about the judge in general, on material of that kind."""
+
+NAMED_TOGETHER = 6
+"""Judges that one sentence of the first screen names; more are counted."""
 
 
 class Use(StrEnum):
@@ -112,12 +118,12 @@ def replies(examination: Examination) -> list[Reply]:
     return [*uses, *_apart(examination.findings), first_change(examination)]
 
 
-def standings(examination: Examination) -> list[tuple[str, list[Reply]]]:
-    """Return the replies per use of every judge that has findings, by the judge as findings name it."""
-    judges = list(dict.fromkeys(finding.judge for finding in examination.findings))
+def standings(examination: Examination) -> list[tuple[Examined, list[Reply]]]:
+    """Return the replies per use of every judge that has findings, in the order of `examined_judges`."""
     return [
-        (judge, [reply_for(use, [f for f in examination.findings if f.judge == judge]) for use in Use])
-        for judge in judges
+        (judge, [reply_for(use, findings) for use in Use])
+        for judge, findings in _by_judge(examination)
+        if findings
     ]
 
 
@@ -149,7 +155,8 @@ def first_change(examination: Examination) -> Reply:
     for ruling, advice in _ADVICE:
         grounds = sorted((f for f in ruled if f.ruling is ruling), key=_gravity, reverse=True)
         if grounds:
-            return Reply(question, Standing.STEP, advice(grounds), tuple(grounds[:1]))
+            said = _addressed(advice(grounds), examination, grounds[0])
+            return Reply(question, Standing.STEP, said, tuple(grounds[:1]))
     if examination.account.partial:
         return Reply(question, Standing.STEP, "Finish the run: it stopped before all answers were in.")
     if any(finding.ruling for finding in ruled):
@@ -157,36 +164,66 @@ def first_change(examination: Examination) -> Reply:
     return Reply(question, Standing.UNEXAMINED, "No finding of this run carries a ruling.")
 
 
+def _addressed(advice: str, examination: Examination, finding: Finding) -> str:
+    """Return an advice, with whom it is for in front where there are several judges."""
+    judges = [judge for judge, findings in _by_judge(examination) if findings]
+    meant = next((judge.name for judge in judges if finding.judge in judge.fingerprints), "")
+    return f"For {meant}: {advice[0].lower()}{advice[1:]}" if len(judges) > 1 and meant else advice
+
+
 def _reply(use: Use, examination: Examination) -> Reply:
     if any(not check.passed for check in examination.self_checks):
         sentence = "The self-check misread a planted judge, so nothing may be concluded from this run."
         return Reply(f"Can I trust {use}?", Standing.VOID, sentence)
-    by_judge = _by_judge(examination.findings)
-    if len(by_judge) <= 1:
+    judges = standings(examination)
+    if len(judges) <= 1:
         return reply_for(use, examination.findings)
-    names = judge_names(examination)
-    return _reply_for_many(
-        {called(judge, names): reply_for(use, findings) for judge, findings in by_judge.items()}
-    )
-
-
-_ALTOGETHER: Mapping[int, str] = {1: "the judge examined", 2: "both judges examined"}
+    place = list(Use).index(use)
+    return _reply_for_many({judge.name: replies[place] for judge, replies in judges})
 
 
 def _reply_for_many(replies: Mapping[str, Reply]) -> Reply:
-    """Return how the judges that stand worst stand, who they are, and that there are others."""
+    """Return how the judges that stand worst stand, and in one sentence who holds and who does not."""
     examined = {name: reply for name, reply in replies.items() if reply.standing is not Standing.UNEXAMINED}
     if not examined:
         return next(iter(replies.values()))
-    worst = min(examined.values(), key=lambda reply: list(Standing).index(reply.standing))
-    worse = {name: reply for name, reply in examined.items() if reply.standing is worst.standing}
-    grounds = tuple(finding for reply in worse.values() for finding in reply.grounds)
-    others = len(examined) - len(worse)
-    few = listing(list(worse)) if len(worse) <= 3 else counted(len(worse), "judge")
-    who = few if others else _ALTOGETHER.get(len(worse), f"all {len(worse)} judges examined")
-    rest = f" {counted(others, 'other judge')} examined: see the table." if others else ""
-    standing = Standing.SOME if others and worst.standing is Standing.NO else worst.standing
-    return Reply(worst.question, standing, f"For {who}: {named(grounds)}.{rest}", grounds)
+    worst = min((reply.standing for reply in examined.values()), key=list(Standing).index)
+    alike = all(reply.standing is worst for reply in examined.values())
+    grounds = [finding for reply in examined.values() if reply.standing is worst for finding in reply.grounds]
+    standing = worst if alike or worst is not Standing.NO else Standing.SOME
+    question = next(iter(examined.values())).question
+    return Reply(question, standing, f"{_who_stands_how(examined)}.", tuple(grounds))
+
+
+def _who_stands_how(replies: Mapping[str, Reply]) -> str:
+    """Return 'A holds on position; B and C leak on position': judges that stand alike together, the best first."""
+    groups: dict[tuple[Ruling | None, str], list[str]] = {}
+    for name, reply in replies.items():
+        groups.setdefault((reply.grounds[0].ruling, _about(reply)), []).append(name)
+    ordered = sorted(groups.items(), key=lambda group: list(_DOES).index(group[0][0]))
+    return "; ".join(_together(names, ruling, about) for (ruling, about), names in ordered)
+
+
+def _about(reply: Reply) -> str:
+    names = listing(list(dict.fromkeys(_said(finding.name) for finding in reply.grounds)))
+    return f"single cases of {names}" if reply.standing is Standing.CASES else names
+
+
+def _together(names: list[str], ruling: Ruling | None, about: str) -> str:
+    left_out = len(names) - NAMED_TOGETHER
+    few = [*names[: NAMED_TOGETHER - 1], counted(left_out + 1, "other")] if left_out > 0 else names
+    return f"{listing(few)} {_DOES[ruling][len(names) > 1]} {about}"
+
+
+_DOES: Mapping[Ruling | None, tuple[str, str]] = {
+    Ruling.HOLDS: ("holds on", "hold on"),
+    Ruling.LEAKS: ("leaks on", "leak on"),
+    Ruling.BLIND: ("is blind on", "are blind on"),
+    Ruling.PERMITTED: ("moves by its own rule on", "move by their own rule on"),
+    Ruling.UNRESOLVED: ("is unresolved on", "are unresolved on"),
+    None: ("is described only, on", "are described only, on"),
+}
+"""What one judge, or several, do on what a ruling is about."""
 
 
 def _stand(use: Use, bearing: Sequence[Finding]) -> tuple[Standing, str, list[Finding]]:
@@ -214,7 +251,7 @@ def _stand(use: Use, bearing: Sequence[Finding]) -> tuple[Standing, str, list[Fi
 
 
 def _held(held: list[Finding]) -> tuple[Standing, str, list[Finding]]:
-    general = {finding.name for finding in held if finding.subject == GENERAL}
+    general = {finding.name for finding in held if _is_general(finding)}
     if all(finding.name in general for finding in held):
         return Standing.YES, f"It stays within the margin: {named(held)}.", held
     return (
@@ -224,24 +261,33 @@ def _held(held: list[Finding]) -> tuple[Standing, str, list[Finding]]:
     )
 
 
+def _is_general(finding: Finding) -> bool:
+    """Whether a finding is about the judge: in general, or on a sample that its subject names. A case is neither."""
+    return finding.subject == GENERAL or (
+        finding.estimate is not None and one_of(finding.estimate.unit) in _DRAWN
+    )
+
+
 def named(findings: Iterable[Finding]) -> str:
     """Return what the findings are about: 'outcome (in general; 3 cases) and position'."""
-    subjects: dict[str, list[str]] = {}
+    by_name: dict[str, list[Finding]] = {}
     for finding in findings:
-        subjects.setdefault(finding.name, []).append(finding.subject)
-    return listing([f"{_said(name)}{_where(where)}" for name, where in subjects.items()])
+        by_name.setdefault(finding.name, []).append(finding)
+    return listing([f"{_said(name)}{_where(about)}" for name, about in by_name.items()])
 
 
 def _said(name: str) -> str:
     return one_line(name.replace("_", " "), 60)
 
 
-def _where(subjects: Sequence[str]) -> str:
-    cases = list(dict.fromkeys(one_line(subject, 40) for subject in subjects if subject != GENERAL))
-    if not cases:
+def _where(findings: Sequence[Finding]) -> str:
+    places = [finding for finding in findings if finding.subject != GENERAL]
+    subjects = list(dict.fromkeys(one_line(finding.subject, 40) for finding in places))
+    if not subjects:
         return ""
-    told = listing(cases) if len(cases) <= 3 else counted(len(cases), "case")
-    return f" ({'in general; ' if GENERAL in subjects else ''}{told})"
+    noun = "sample" if all(map(_is_general, places)) else "case"
+    told = listing(subjects) if len(subjects) <= 3 else counted(len(subjects), noun)
+    return f" ({'in general; ' if len(places) < len(findings) else ''}{told})"
 
 
 def _apart(findings: Sequence[Finding]) -> list[Reply]:
@@ -252,12 +298,19 @@ def _apart(findings: Sequence[Finding]) -> list[Reply]:
     return [Reply("Which models are truly apart?", Standing.TOLD, sentence, tuple(ranks))]
 
 
-def _by_judge(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    judges: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.kind is not FindingKind.REMEDY:
-            judges.setdefault(finding.judge, []).append(finding)
-    return judges
+def _by_judge(examination: Examination) -> list[tuple[Examined, list[Finding]]]:
+    """Return every judge with the findings about it alone, none of them a remedy's."""
+    return [
+        (
+            judge,
+            [
+                finding
+                for finding in examination.findings
+                if finding.judge in judge.fingerprints and finding.kind is not FindingKind.REMEDY
+            ],
+        )
+        for judge in examined_judges(examination)
+    ]
 
 
 def _gravity(finding: Finding) -> tuple[bool, float]:

@@ -33,7 +33,7 @@ def block_markup(block: Block, paper: Paper) -> Markup:
         case TextBlock():
             return paper.macro("text_block", block)
         case TableBlock():
-            return paper.macro("table", shown_table(_with_badges(block, paper)))
+            return paper.table(shown_table(_with_badges(block, paper)))
         case DiffBlock():
             return paper.macro("diff", block, difference(block.base, block.variant))
         case QuoteBlock():
@@ -56,7 +56,7 @@ def _with_badges(block: TableBlock, paper: Paper) -> TableBlock:
 def figure_markup(block: FigureBlock, paper: Paper) -> Markup:
     """Return the figure with its table; the table alone, open, where the figure cannot be drawn."""
     drawing = paper.draftsman.block(block) if paper.draftsman else None
-    table = shown_table(figure_table(block))
+    table = paper.table(shown_table(figure_table(block)))
     drawable = block.kind in ("intervals", "bars")
     undrawn = max(0, len(block.rows) - ROW_LIMIT) if drawing and drawable else 0
     return paper.macro("figure", block.title, block.caption, drawing, table, undrawn)

@@ -19,11 +19,17 @@ from voirdire.report.visible import one_line
 
 INSTALL = "pip install 'voirdire[figures]'"
 WIDE, NARROW = 640, 320
-STEP, DOT_STEP, NAME_ROOM = 30, 36, 16
-"""Height of a row, of a row of dots, and what a name above its row adds, in pixels."""
+STEP, DOT_STEP, GROUP_STEP = 30, 36, 15
+"""Height of a row, of a row of dots, and of each of several groups within a row, in pixels."""
+
+LINE_HEIGHT, NAME_LINES = 14, 3
+"""Height of a line of a row's name, and how many lines a name may take."""
+
+NAME_BESIDE, NAME_ABOVE = 46, 50
+"""Characters in a line of a name that stands beside its row, and of one that stands above it on a narrow figure."""
 
 MANY_ROWS, DENSE_STEP = 24, 22
-"""With more rows than this a wide figure draws them this close."""
+"""With more rows than this a figure draws them this close."""
 
 ROW_LIMIT = 60
 """Rows of an interval or bar figure that are drawn; all stand in its table."""
@@ -54,6 +60,27 @@ class Axis:
     null: float | None = None
     lines: tuple[float, ...] = ()
     band: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the rows of a figure stand.
+
+    Wide, every row has a `key` for its name and Vega places it. Narrow, every row has a `y` in pixels; `names` stand
+    above their rows (`name`, `y`), and what is drawn behind a row stands within its `strips` (`top`, `bottom`, `y`), so
+    that no rule runs through a name.
+    """
+
+    rows: Sequence[Row]
+    width: int
+    height: int
+    names: Sequence[Row] = ()
+    strips: Sequence[Row] = ()
+
+    @property
+    def narrow(self) -> bool:
+        """Whether names stand above their rows."""
+        return self.width <= NARROW
 
 
 @dataclass(frozen=True)
@@ -212,7 +239,7 @@ def _off_scale(x: float, y: float, options: Mapping[str, object]) -> bool:
 
 def _text(row: Mapping[str, Cell], key: str) -> str:
     value = row.get(key)
-    return "" if value is None else one_line(str(value), 90)
+    return "" if value is None else one_line(str(value), 160)
 
 
 def _in_words(rows: Sequence[Row]) -> str:
@@ -271,64 +298,70 @@ _THEME: Mapping[str, Any] = {
 
 def _ruled_intervals(alt: Pen, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
     """Intervals of one colour and shape per row, over the margin's band and the lines."""
-    keyed = [{**row, "key": _key(index, row["label"], width)} for index, row in enumerate(rows)]
-    base = _labelled(alt, keyed, axis, width)
+    layout = _laid_out(rows, width, shared=False)
+    base = _labelled(alt, layout, axis)
     colour = alt.Color("colour:N", scale=None, legend=None)
     whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour)
     points = base.mark_point(
         filled=True, size=120, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2
     ).encode(
-        x=_scaled(alt, "value:Q", axis), color=colour, shape=alt.Shape("shape:N", scale=None, legend=None)
+        x=_scaled(alt, "value:Q", axis, layout),
+        color=colour,
+        shape=alt.Shape("shape:N", scale=None, legend=None),
     )
-    layers = [*_ground(alt, axis), whiskers, points]
-    return _sized(alt, (*layers, *_row_names(alt, keyed, width)), width, len(keyed))
+    return _layered(alt, layout, [*_ground(alt, axis, layout), whiskers, points])
 
 
 def _block_intervals(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     axis = Axis(
         title=_titled(options, "x_title"), domain=_domain(options), lines=_numbers(options.get("lines"))
     )
-    keyed, keys = _keyed(rows, width)
-    base = _labelled(alt, keyed, axis, width)
-    grouping = _grouping(alt, rows)
-    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if _shares_rows(rows) else {}
+    layout = _laid_out(rows, width)
+    base = _labelled(alt, layout, axis)
+    grouping, offset = _grouping(alt, rows), _offset(alt, layout)
     colour = grouping.get("color", alt.ColorValue(COLOUR["accent"]))
     whiskers = base.mark_rule(strokeWidth=2, strokeCap="round").encode(x2="high:Q", color=colour, **offset)
     points = base.mark_point(
         filled=True, size=100, opacity=1, stroke=COLOUR["paper"], strokeWidth=1.2
-    ).encode(x=_scaled(alt, "value:Q", axis), **{"color": colour, **grouping}, **offset)
-    layers = [*_ground(alt, axis), whiskers, points]
-    return _sized(alt, (*layers, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
+    ).encode(x=_scaled(alt, "value:Q", axis, layout), **{"color": colour, **grouping}, **offset)
+    return _layered(alt, layout, [*_ground(alt, axis, layout), whiskers, points])
 
 
 def _bars(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
     axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
-    keyed, keys = _keyed(rows, width)
-    grouping = _grouping(alt, rows)
-    offset = {"yOffset": alt.YOffset("group:N", sort=None)} if _shares_rows(rows) else {}
-    base = _labelled(alt, keyed, axis, width)
-    bars = base.mark_bar(cornerRadiusEnd=2, height={"band": 0.72}).encode(
-        x=_scaled(alt, "value:Q", axis, zero=True),
-        color=grouping.get("color", alt.ColorValue(COLOUR["accent"])),
-        **offset,
+    layout = _laid_out(rows, width)
+    size = {"size": GROUP_STEP - 3, "orient": "horizontal"} if layout.narrow else {"height": {"band": 0.72}}
+    bars = (
+        _labelled(alt, layout, axis)
+        .mark_bar(cornerRadiusEnd=2, **size)
+        .encode(
+            x=_scaled(alt, "value:Q", axis, layout, zero=True),
+            color=_grouping(alt, rows).get("color", alt.ColorValue(COLOUR["accent"])),
+            **_offset(alt, layout),
+        )
     )
-    return _sized(alt, (bars, *_row_names(alt, keyed, width)), width, _height_in_rows(rows, keys))
+    return _layered(alt, layout, [bars])
 
 
 def _dots(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
-    axis = Axis(title=_titled(options, "x_title"), domain=_domain(options))
+    axis = Axis(title=_titled(options, "x_title"), domain=_domain(options) or _room_around_one(rows))
     most = max(row["n"] for row in rows)
-    keyed, keys = _keyed(rows, width)
-    base = _labelled(alt, keyed, axis, width)
+    layout = _laid_out(rows, width, step=DOT_STEP)
+    base = _labelled(alt, layout, axis)
     colour = alt.Color("group:N", scale=_palette(alt, _distinct(rows, "group")), legend=None)
     size = alt.Size("n:Q", scale=alt.Scale(domain=[0, max(most, 8)], range=[70, 460]), legend=None)
-    x = _scaled(alt, "x:Q", axis)
+    x = _scaled(alt, "x:Q", axis, layout)
     dots = base.mark_point(filled=True, opacity=0.9).encode(x=x, size=size, color=colour)
-    several = [row for row in keyed if row["n"] > 1]
+    several = [row for row in layout.rows if row["n"] > 1]
     counts = base.mark_text(fontSize=10, fontWeight="bold", color=COLOUR["paper"]).encode(x=x, text="n:Q")
     layers = [dots, counts.properties(data=alt.data(several))] if several else [dots]
-    names = _row_names(alt, keyed, width, step=DOT_STEP)
-    return _sized(alt, (*layers, *names), width, len(keys), step=DOT_STEP)
+    return _layered(alt, layout, [*_ground(alt, axis, layout), *layers])
+
+
+def _room_around_one(rows: Sequence[Row]) -> tuple[float, float] | None:
+    """Return a scale of one step to both sides where all scores are the same; a scale made from them has no width."""
+    low, high = min(row["x"] for row in rows), max(row["x"] for row in rows)
+    return None if low < high else (low - 1, high + 1)
 
 
 def _curves(alt: Pen, rows: Sequence[Row], options: Mapping[str, object], width: int) -> Chart:
@@ -396,77 +429,151 @@ _KINDS: Mapping[str, _Kind] = {
 # --- parts of charts --------------------------------------------------------------------------------
 
 
-def _labelled(alt: Pen, rows: Sequence[Row], axis: Axis, width: int) -> Chart:
-    """Rows of named things from top to bottom; on a narrow figure their names stand above them, not beside."""
-    names = {"labelExpr": "split(slice(datum.label, 5), '\\n')", "labelLimit": 0, "labelColor": COLOUR["ink"]}
-    beside = alt.Axis(title=None, grid=False, labelPadding=12, labelLineHeight=14, **names)
-    y = alt.Y("key:N", sort=None, title=None, axis=beside if width > NARROW else None)
-    return alt.Chart(alt.data(rows)).encode(x=_scaled(alt, "low:Q", axis), y=y)
+def _laid_out(rows: Sequence[Row], width: int, *, step: int = STEP, shared: bool = True) -> Layout:
+    """Return where the rows stand; `shared`: rows of one label stand together, else each has a place of its own."""
+    labels = _distinct(rows, "label") if shared else [row["label"] for row in rows]
+    places = [labels.index(row["label"]) for row in rows] if shared else range(len(rows))
+    groups = _distinct(rows, "group") if shared and _shares_rows(rows) else [""]
+    step = DENSE_STEP if len(labels) > MANY_ROWS else step
+    if width > NARROW:
+        keys = [_key(index, label) for index, label in enumerate(labels)]
+        keyed = [{**row, "key": keys[place]} for row, place in zip(rows, places, strict=True)]
+        lines = max(key.count("\n") + 1 for key in keys)
+        room = max(step, len(groups) * step // 2 if len(groups) > 2 else 0, LINE_HEIGHT * lines + 8)
+        return Layout(keyed, width, len(labels) * room)
+    names, strips, top = [], [], 0
+    for label in labels:
+        lines_above = _lines(label, NAME_ABOVE)
+        begin = top + LINE_HEIGHT * len(lines_above) + 3
+        end = begin + max(step - 6, GROUP_STEP * len(groups))
+        names.append({"name": "\n".join(lines_above), "y": top})
+        strips.append({"top": begin, "bottom": end, "y": (begin + end) / 2})
+        top = end + 8
+    placed = [
+        {**row, "y": _within(strips[place], groups, row.get("group", "") if len(groups) > 1 else "")}
+        for row, place in zip(rows, places, strict=True)
+    ]
+    return Layout(placed, width, top, [name for name in names if name["name"]], strips)
 
 
-def _row_names(alt: Pen, rows: Sequence[Row], width: int, *, step: int = STEP) -> list[Chart]:
-    """On a narrow figure, the names at the top of their rows."""
-    names = [{"key": key, "name": key[5:]} for key in _distinct(rows, "key") if key[5:]]
-    if width > NARROW or not names:
-        return []
-    dy = 3 - (step + NAME_ROOM) // 2
-    text = alt.Chart(alt.data(names)).mark_text(
-        align="left", baseline="top", dy=dy, fontSize=11.5, color=COLOUR["ink"], limit=NARROW - 8
+def _within(strip: Row, groups: Sequence[str], group: str) -> float:
+    share = (groups.index(group) + 0.5) / len(groups)
+    return float(strip["top"] + share * (strip["bottom"] - strip["top"]))
+
+
+def _lines(label: str, length: int) -> list[str]:
+    return textwrap.wrap(label, length, max_lines=NAME_LINES, placeholder="…")
+
+
+def _key(index: int, label: str) -> str:
+    """A key that sorts and tells equal labels apart: four digits, a colon, the label in lines."""
+    return f"{index:04d}:" + "\n".join(_lines(label, NAME_BESIDE))
+
+
+def _labelled(alt: Pen, layout: Layout, axis: Axis) -> Chart:
+    """Rows of named things from top to bottom."""
+    chart = alt.Chart(alt.data(layout.rows)).encode(x=_scaled(alt, "low:Q", axis, layout))
+    if layout.narrow:
+        return chart.encode(y=_down(alt, "y", layout))
+    beside = alt.Axis(
+        title=None,
+        grid=False,
+        labelExpr="split(slice(datum.label, 5), '\\n')",
+        labelLimit=0,
+        labelColor=COLOUR["ink"],
+        labelPadding=12,
+        labelLineHeight=LINE_HEIGHT,
+        labelOffset=_CENTRED,
     )
-    return [text.encode(x=alt.XValue(0), y=alt.Y("key:N", sort=None), text="name:N")]
+    return chart.encode(y=alt.Y("key:N", sort=None, title=None, axis=beside))
 
 
-def _ground(alt: Pen, axis: Axis) -> list[Chart]:
+_CENTRED = {
+    "condition": [
+        {
+            "test": f"length(split(datum.label, '\\n')) == {lines}",
+            "value": -LINE_HEIGHT * (lines - 1) / 2,
+        }
+        for lines in range(2, NAME_LINES + 1)
+    ],
+    "value": 0,
+}
+"""Lifts a name of several lines, the first of which Vega sets on the row, until its middle is there."""
+
+
+def _down(alt: Pen, name: str, layout: Layout) -> Any:
+    """Return pixels from the top of the figure as a place."""
+    scale = alt.Scale(domain=[0, layout.height], reverse=True, nice=False, zero=False)
+    return alt.Y(f"{name}:Q", scale=scale, axis=None)
+
+
+def _offset(alt: Pen, layout: Layout) -> dict[str, Any]:
+    """Return what sets groups that share a row beneath one another, where they are not placed already."""
+    shares = not layout.narrow and _shares_rows(layout.rows)
+    return {"yOffset": alt.YOffset("group:N", sort=None)} if shares else {}
+
+
+def _layered(alt: Pen, layout: Layout, layers: Sequence[Chart]) -> Chart:
+    """Return the layers as one chart, on a narrow figure with the names above the rows."""
+    names = []
+    if layout.names:
+        text = alt.Chart(alt.data(layout.names)).mark_text(
+            align="left",
+            baseline="top",
+            dy=1,
+            fontSize=11.5,
+            color=COLOUR["ink"],
+            lineBreak="\n",
+            lineHeight=LINE_HEIGHT,
+        )
+        names = [text.encode(x=alt.XValue(0), y=_down(alt, "y", layout), text="name:N")]
+    fit = {"type": "fit-x", "contains": "padding"}
+    return alt.layer(*layers, *names, width=layout.width, height=max(STEP, layout.height), autosize=fit)
+
+
+def _ground(alt: Pen, axis: Axis, layout: Layout) -> list[Chart]:
+    """Return what lies behind the rows: the margin's band, where no shift is, the lines; narrow, also each row's own."""
     layers = []
+    if layout.narrow:
+        rows = alt.Chart(alt.data(layout.strips)).mark_rule(color=COLOUR["rule"], strokeWidth=1)
+        layers.append(rows.encode(x=alt.XValue(0), x2=alt.X2Value("width"), y=_down(alt, "y", layout)))
     if axis.band:
-        band = alt.Chart(alt.data([{"from": axis.band[0], "to": axis.band[1]}]))
-        layers.append(
-            band.mark_rect(color=COLOUR["band"], clip=True).encode(x=_scaled(alt, "from:Q", axis), x2="to:Q")
+        band = _behind(alt, layout, [{"from": axis.band[0], "to": axis.band[1]}])
+        layers.insert(
+            0,
+            band.mark_rect(color=COLOUR["band"], clip=True).encode(
+                x=_scaled(alt, "from:Q", axis, layout), x2="to:Q"
+            ),
         )
     if axis.null is not None:
-        null = alt.Chart(alt.data([{"at": axis.null}]))
+        null = _behind(alt, layout, [{"at": axis.null}])
         layers.append(
-            null.mark_rule(color=COLOUR["muted"], strokeWidth=1).encode(x=_scaled(alt, "at:Q", axis))
+            null.mark_rule(color=COLOUR["muted"], strokeWidth=1).encode(x=_scaled(alt, "at:Q", axis, layout))
         )
     if axis.lines:
-        lines = alt.Chart(alt.data([{"at": at} for at in axis.lines]))
+        lines = _behind(alt, layout, [{"at": at} for at in axis.lines])
         layers.append(
             lines.mark_rule(color=COLOUR["ink"], strokeWidth=1.2, strokeDash=[4, 3]).encode(
-                x=_scaled(alt, "at:Q", axis)
+                x=_scaled(alt, "at:Q", axis, layout)
             )
         )
     return layers
 
 
-def _scaled(alt: Pen, name: str, axis: Axis, *, zero: bool = False) -> Any:
+def _behind(alt: Pen, layout: Layout, marks: Sequence[Row]) -> Chart:
+    """Return a chart of marks that run down the figure; on a narrow one each runs within every row's strip."""
+    if not layout.narrow:
+        return alt.Chart(alt.data(marks))
+    within = [{**mark, **strip} for mark in marks for strip in layout.strips]
+    return alt.Chart(alt.data(within)).encode(y=_down(alt, "top", layout), y2="bottom:Q")
+
+
+def _scaled(alt: Pen, name: str, axis: Axis, layout: Layout, *, zero: bool = False) -> Any:
     domain = {"domain": list(axis.domain), "nice": False} if axis.domain else {"zero": zero}
-    drawn = alt.Axis(title=textwrap.wrap(axis.title, 48) or None, tickCount=5, grid=True, labelFlush=False)
+    drawn = alt.Axis(
+        title=textwrap.wrap(axis.title, 48) or None, tickCount=5, grid=not layout.narrow, labelFlush=False
+    )
     return alt.X(name, scale=alt.Scale(**domain), axis=drawn)
-
-
-def _sized(alt: Pen, layers: Sequence[Chart], width: int, rows: int, *, step: int = STEP) -> Chart:
-    if rows > MANY_ROWS and width > NARROW:
-        step = DENSE_STEP
-    height = max(1, rows) * (step if width > NARROW else step + NAME_ROOM)
-    fit = {"type": "fit-x", "contains": "padding"}
-    return alt.layer(*layers, width=width, height=height, autosize=fit)
-
-
-def _key(index: int, label: str, width: int) -> str:
-    """A key that sorts and tells equal labels apart: four digits, a colon, the label in lines of 40."""
-    lines = textwrap.wrap(label, 40, max_lines=2, placeholder="…") if width > NARROW else [label]
-    return f"{index:04d}:" + "\n".join(lines)
-
-
-def _keyed(rows: Sequence[Row], width: int) -> tuple[list[Row], list[str]]:
-    labels = _distinct(rows, "label")
-    keys = [_key(index, label, width) for index, label in enumerate(labels)]
-    return [{**row, "key": keys[labels.index(row["label"])]} for row in rows], keys
-
-
-def _height_in_rows(rows: Sequence[Row], keys: Sequence[str]) -> int:
-    groups = len(_distinct(rows, "group")) if _shares_rows(rows) else 1
-    return len(keys) if groups < 3 else math.ceil(len(keys) * groups / 2)
 
 
 def _shares_rows(rows: Sequence[Row]) -> bool:

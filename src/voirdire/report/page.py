@@ -14,6 +14,7 @@ from voirdire.model import Examination
 from voirdire.report import figures, sections
 from voirdire.report.findings_file import from_data
 from voirdire.report.missing import missing_answers
+from voirdire.report.names import judges_in_words
 from voirdire.report.paper import Paper, resource
 from voirdire.report.visible import visible
 
@@ -27,6 +28,7 @@ def render(data: object) -> str:
         "page.html",
         title=visible(examination.title),
         examination=examination,
+        judges=judges_in_words(examination),
         missing=missing_answers(examination.account),
         sections=_sections(examination, paper),
         style=Markup(style),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import count
 from typing import Any
 
 from jinja2 import FunctionLoader, StrictUndefined
@@ -14,11 +15,25 @@ from voirdire.model import Examination, Finding
 from voirdire.report import numerals
 from voirdire.report.figures import Draftsman
 from voirdire.report.names import called, judge_names
+from voirdire.report.scales import question_ranges
+from voirdire.report.tables import ShownTable
 from voirdire.report.visible import PAGE_LIMIT, marked, one_line, shortened, visible
 
 _LINK = re.compile(
     r"(?:https?://[A-Za-z0-9._~:/?#@!$&*+,;=%()-]+[A-Za-z0-9/])|doi:10\.[A-Za-z0-9./()_;-]+[A-Za-z0-9]"
 )
+
+
+HEADINGS = (
+    "The answers",
+    "How each judge stands",
+    "State of the run",
+    "All findings",
+    "The evidence",
+    "Who judged",
+    "What the rulings mean",
+)
+"""Names that the landmarks of the sections have."""
 
 
 class Paper:
@@ -29,7 +44,9 @@ class Paper:
         self.environment = _environment()
         self._parts = self.environment.get_template("parts.html").module
         self._names = judge_names(examination)
+        self._ranges = {judge.fingerprint: question_ranges(judge) for judge in examination.judges}
         self._anchors = _anchors(examination)
+        self._landmarks = {heading.casefold() for heading in HEADINGS}
 
     def fill(self, template: str, **values: Any) -> Markup:
         """Return the template filled; every value is made visible and escaped unless it is markup already."""
@@ -39,9 +56,25 @@ class Paper:
         """Return what a macro of parts.html makes of the arguments."""
         return Markup(getattr(self._parts, name)(*arguments))
 
+    def table(self, table: ShownTable) -> Markup:
+        """Return a table as markup, in a region whose name no other landmark of the page has."""
+        return self.macro("table", table, self.landmark(table.title))
+
+    def landmark(self, title: str) -> str:
+        """Return a name for a landmark: the title, with a number where it stands on the page already."""
+        name = one_line(title)
+        numbered = (name if times == 1 else f"{name} ({times})" for times in count(1))
+        free = next(one for one in numbered if one.casefold() not in self._landmarks)
+        self._landmarks.add(free.casefold())
+        return free
+
     def judge_name(self, judge: str) -> str:
         """Return the name of the judge that a finding names by its fingerprint, or the text itself."""
         return called(judge, self._names)
+
+    def ranges(self, judge: str) -> Mapping[str, tuple[float, float]]:
+        """Return the ends of the scale of each question that a judge, named by its fingerprint, was asked."""
+        return self._ranges.get(judge, {})
 
     def anchor(self, finding: Finding) -> str:
         """Return the id of the section that holds the finding."""

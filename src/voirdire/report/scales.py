@@ -1,11 +1,17 @@
-"""The axis on which an estimate is drawn: its line, its margin, and enough room for what lies beyond them."""
+"""The axis on which something is drawn: a line and its margin with room beyond them, or a question's own range."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from voirdire.blocks import Block, FigureBlock
 from voirdire.lines import Line
+from voirdire.model import Identity
 from voirdire.report.figures import Axis, Row
 from voirdire.report.visible import one_line
+
+EDGE = 0.04
+"""What an axis adds at each end of a question's range, as a share of it, so that marks at the ends are whole."""
 
 
 def axis_of(line: Line | None, rows: Sequence[Row], *, title: str = "") -> Axis:
@@ -20,6 +26,33 @@ def axis_of(line: Line | None, rows: Sequence[Row], *, title: str = "") -> Axis:
     return Axis(
         title=one_line(title or line.quantity, 140), domain=domain, null=line.null, lines=ends, band=band
     )
+
+
+def question_ranges(identity: Identity) -> Mapping[str, tuple[float, float]]:
+    """Return the ends of the scale of every question that a judge answers with a number, by the question's id."""
+    questions = identity.fields.get("questions")
+    listed = questions if isinstance(questions, list | tuple) else ()
+    ranges = {}
+    for question in listed:
+        if not isinstance(question, Mapping) or question.get("kind") == "choice":
+            continue
+        low, high = question.get("low", 0), question.get("high", 1)
+        if isinstance(low, int | float) and isinstance(high, int | float) and low < high:
+            ranges[str(question.get("id"))] = (float(low), float(high))
+    return ranges
+
+
+def on_own_range(block: Block, ranges: Mapping[str, tuple[float, float]]) -> Block:
+    """Return a figure of scores on the range of the questions that its panels name; any other block as it is."""
+    if not isinstance(block, FigureBlock) or block.kind != "dots" or "domain" in block.options:
+        return block
+    panels = {str(row.get("panel")) for row in block.rows}
+    if not panels or not panels <= ranges.keys():
+        return block
+    low = min(ranges[panel][0] for panel in panels)
+    high = max(ranges[panel][1] for panel in panels)
+    room = EDGE * (high - low)
+    return replace(block, options={**block.options, "domain": [low - room, high + room]})
 
 
 def _reached(rows: Sequence[Row]) -> list[float]:

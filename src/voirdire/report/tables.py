@@ -32,7 +32,10 @@ class ShownCell:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table ready for the template. `numeric` says of each column whether it holds numbers alone."""
+    """A table ready for the template.
+
+    `numeric` says of each column whether it holds numbers alone; `header` is the column whose cell names its row.
+    """
 
     title: str
     columns: Sequence[str]
@@ -40,6 +43,7 @@ class ShownTable:
     rows: Sequence[Sequence[ShownCell]]
     note: str = ""
     left_out: int = 0
+    header: int = 0
 
     @property
     def tall(self) -> bool:

@@ -51,8 +51,10 @@ class CalibratedRates:
 
     `systems`: their names in the order of all arrays. `rates`: shape (S,), in [0, 1]. `scores`: their mean scores.
     `labels`, `rows`: counts, shape (S,). `influence`: shape (S, T), what each task contributes to each rate; its rows
-    sum to about zero. `score_influence`: the same for the mean scores. `drawn`: the part of the variance of each rate
-    that more tasks would lower and more labels would not, shape (S,). `predicted`: the chance of success of each row.
+    sum to about zero. `score_influence`: the same for the mean scores. `drawn`: the part of `influence` that more tasks
+    would lower and more labels would not, shape (S, T). `gap`: score points between failing and passing rows of one system
+    on tasks alike, nan where labels do not tell; `gap_influence`: what each task contributes to it, shape (T,).
+    `predicted`: the chance of success of each row.
     """
 
     systems: tuple[str, ...]
@@ -62,7 +64,9 @@ class CalibratedRates:
     rows: NDArray[np.int64]
     influence: Matrix
     score_influence: Matrix
-    drawn: Vector
+    drawn: Matrix
+    gap: float
+    gap_influence: Vector
     predicted: Vector
 
     @cached_property
@@ -78,7 +82,7 @@ class CalibratedRates:
             float(self.covariance[at, at]),
             int(self.labels[at]),
             level,
-            unit="rows",
+            n=int(self.rows[at]),
             farthest=(0.0, 1.0),
         )
 
@@ -91,27 +95,34 @@ class CalibratedRates:
             float(_product(contrast[None], contrast[None])[0, 0]),
             int(min(self.labels[one], self.labels[other])),
             level,
-            unit="rows",
+            n=int(self.rows[one] + self.rows[other]),
             farthest=(-1.0, 1.0),
             tested=True,
         )
 
     def offset(self, system: str, *, level: float = CONFIDENCE) -> Estimate:
-        """Return by how much the judge scores the system above its rate, beyond what it does for all systems alike.
+        """Return what the judge gives the system beyond what its rate explains, in score points; the mean over systems is 0.
 
-        In score points; positive: its style is paid for. Mean score minus rate, less the mean of that over systems.
+        Positive: its style is paid for. A rate that is higher by one explains `gap` points. Value None where labels do not
+        tell the gap.
         """
         at = self._place(system)
-        above = self.scores - self.rates
-        moved = self.score_influence - self.influence
+        if not math.isfinite(self.gap):
+            note = "no system has passes and failures among its labels: what a pass is worth is not known"
+            return Estimate(
+                value=None, level=proper_level(level), n=int(self.rows[at]), unit="rows", note=note
+            )
+        above = self.scores - self.gap * self.rates
+        moved = self.score_influence - self.gap * self.influence
+        moved = moved - (self.rates - self.rates.mean())[:, None] * self.gap_influence
         contrast = moved[at] - moved.mean(axis=0)
         return self._estimate(
             float(above[at] - above.mean()),
             float(_product(contrast[None], contrast[None])[0, 0]),
             int(self.labels[at]),
             level,
-            unit="rows",
-            farthest=(-2.0, 2.0),
+            n=int(self.rows[at]),
+            farthest=(-math.inf, math.inf),
             tested=True,
         )
 
@@ -123,7 +134,8 @@ class CalibratedRates:
         one, other = self._place(first), self._place(second)
         contrast = self.influence[one] - self.influence[other]
         now = float(_product(contrast[None], contrast[None])[0, 0])
-        fixed = min(now, float(self.drawn[one] + self.drawn[other]))
+        still = self.drawn[one] - self.drawn[other]
+        fixed = min(now, float(_product(still[None], still[None])[0, 0]))
         wanted = (float(self.rates[one] - self.rates[other]) / normal_critical(level)) ** 2
         have = int(min(self.labels[one], self.labels[other]))
         if now <= wanted:
@@ -145,14 +157,12 @@ class CalibratedRates:
         labels: int,
         level: float,
         *,
-        unit: str,
+        n: int,
         farthest: tuple[float, float],
         tested: bool = False,
     ) -> Estimate:
         method = "logistic regression on scores, systems shrunk toward each other; sandwich by task"
-        plain = Estimate(
-            value=value, level=proper_level(level), n=int(self.rows.sum()), unit=unit, method=method
-        )
+        plain = Estimate(value=value, level=proper_level(level), n=n, unit="rows", method=method)
         if labels < LABELS_FOR_INTERVAL:
             return replace(plain, note=f"{labels} labels: too few for an interval")
         error = math.sqrt(max(0.0, variance))
@@ -356,6 +366,7 @@ def _rates(rows: _Rows, design: Matrix, penalty: Vector, predicted: Vector) -> C
     np.add.at(fitted.T, rows.at_task[on], pull.T)
     drawn = _spread_over(predicted - rates[rows.at_system], rows, sizes)
     scores = _means(rows.score, rows.at_system, n_systems)
+    gap, gap_influence = _gap(rows, design)
     return CalibratedRates(
         systems=rows.systems,
         rates=rates,
@@ -364,9 +375,28 @@ def _rates(rows: _Rows, design: Matrix, penalty: Vector, predicted: Vector) -> C
         rows=sizes,
         influence=fitted + drawn,
         score_influence=_spread_over(rows.score - scores[rows.at_system], rows, sizes),
-        drawn=np.diag(_product(drawn, drawn)).copy(),
+        drawn=drawn,
+        gap=gap,
+        gap_influence=gap_influence,
         predicted=predicted,
     )
+
+
+def _gap(rows: _Rows, design: Matrix) -> tuple[float, Vector]:
+    """Return the slope of the score on passing among labelled rows, beside systems and what others score on the task."""
+    on = rows.labelled
+    root = np.sqrt(rows.weight)
+    beside = np.delete(design[on], 1, axis=1) * root[:, None]
+    off = [
+        values - beside @ np.linalg.lstsq(beside, values, rcond=1e-10)[0]
+        for values in (rows.passed[on] * root, rows.score[on] * root)
+    ]
+    square = float(off[0] @ off[0])
+    if square <= 1e-9 * len(root):
+        return math.nan, np.zeros(rows.tasks)
+    gap = float(off[0] @ off[1]) / square
+    pull = off[0] * (off[1] - gap * off[0]) / square
+    return gap, np.asarray(np.bincount(rows.at_task[on], pull, rows.tasks), dtype=np.float64)
 
 
 def _spread_over(deviation: Vector, rows: _Rows, sizes: NDArray[np.int64]) -> Matrix:

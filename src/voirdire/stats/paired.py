@@ -65,7 +65,8 @@ def paired_mean(
     uses Student's t on n - 1 (with clusters G - 1); with one unit there is none. Where nothing varies, the interval
     is not of zero width: it allows for the share of units that could differ without having been seen yet (at most
     1 - alpha**(1/n), the exact form of the rule of three), each by as much as `span` permits; without `span` there is
-    none. Raises DataError for empty input, or a difference beyond `span`. Miller 2024, arXiv:2411.00640, section 2.2.
+    none. Intervals end at +- `span`, beyond which no mean lies: cutting there loses no coverage. Raises DataError for
+    empty input, or a difference beyond `span`. Miller 2024, arXiv:2411.00640, section 2.2.
     """
     values = finite_vector(differences, name="differences")
     proper_level(level)
@@ -89,12 +90,13 @@ def paired_mean(
     error = math.sqrt(spread * units / (units - 1)) / len(values)
     reach, inner = (t_critical(of, units - 1) * error for of in (level, EQUIVALENCE_LEVEL))
     kind = "t interval" if clusters is None else "cluster t interval"
+    farthest = math.inf if span is None else span
     return replace(
         plain,
-        low=value - reach,
-        high=value + reach,
-        inner_low=value - inner,
-        inner_high=value + inner,
+        low=max(-farthest, value - reach),
+        high=min(farthest, value + reach),
+        inner_low=max(-farthest, value - inner),
+        inner_high=min(farthest, value + inner),
         method=f"mean difference; {kind} on {units - 1} degrees of freedom; {test.method}",
     )
 

@@ -1,12 +1,13 @@
 """What a backend's answers show: one state and one sentence for each capability, and which form to use. Pure."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from voirdire.engine.forms import Form
 from voirdire.errors import JudgeError
+from voirdire.judges.python import NOT_SHOWN
 from voirdire.judges.recorded import NOT_RECORDED
 from voirdire.lines import LABEL_MASS_FLAG
 from voirdire.model import Answer, Request, Verdict
@@ -141,6 +142,9 @@ FORM_OF: Mapping[Name, Form] = {
     Name.RECORDED: Form.TYPED,
 }
 
+FOR_ITSELF = (Name.SCORE, Name.RECORDED)
+"""Questions that no other form is asked, so that they say nothing about which form suits better."""
+
 TYPED = tuple(name for name, form in FORM_OF.items() if form is Form.TYPED)
 
 
@@ -195,6 +199,8 @@ def _read(seen: Evidence, name: Name) -> Shown:
         return _not_answered(reply.answer)
     if reply.why_not == NOT_RECORDED:
         return State.UNKNOWN, "The file holds no answer to it."
+    if reply.why_not.startswith(NOT_SHOWN):
+        return State.UNKNOWN, _sentence(f"Not called: {reply.why_not.replace('the judge', 'it', 1)}")
     if not reply.was_read:
         return State.CANNOT, _sentence(f"Not read: {reply.why_not}")
     values = ", ".join(f"{verdict.question_id} {_value(verdict)}" for verdict in reply.verdicts)
@@ -398,16 +404,22 @@ def _price(seen: Evidence) -> Shown:
 
 
 def _form(seen: Evidence) -> Form | None:
-    """Return the form to use: one in which everything was read before one in which only something was."""
-    states: dict[Form, list[State]] = {}
-    for name, form in FORM_OF.items():
-        if name in seen.replies:
-            states.setdefault(form, []).append(_read(seen, name)[0])
-    whole = [form for form, found in states.items() if set(found) == {State.CAN}]
-    some = [form for form, found in states.items() if State.CAN in found]
+    """Return the form to use: one in which all comparable questions were read before one in which only some were.
+
+    What was not shown either way counts for none.
+    """
+    states = {name: _read(seen, name)[0] for name in FORM_OF if name in seen.replies}
+    compared = [name for name in states if name not in FOR_ITSELF]
+    whole = [form for form in Form if _known(states, compared, form) == {State.CAN}]
+    some = [form for form in Form if State.CAN in _known(states, states, form)]
     obeyed = [Form.JSON] if _schema(seen)[0] is State.CAN else []
     order = (Form.TYPED, *obeyed, Form.TEXT, Form.JSON)
     return next((form for among in (whole, some) for form in order if form in among), None)
+
+
+def _known(states: Mapping[Name, State], names: Iterable[Name], form: Form) -> set[State]:
+    """Return what is known of those questions in that form."""
+    return {states[name] for name in names if FORM_OF[name] is form} - {State.UNKNOWN}
 
 
 def _closing(seen: Evidence, form: Form | None, *, readable: bool) -> list[str]:

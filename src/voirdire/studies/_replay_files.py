@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from voirdire import plugins
 from voirdire.errors import DataError, UsageError
 from voirdire.model import CodeTask, SampleFile
-from voirdire.studies._replay_table import Key, SampleSet, Truth
+from voirdire.studies._replay_run import run_notes
+from voirdire.studies._replay_table import Key, SampleSet, Truth, passed_apart
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,6 +24,12 @@ HEAD = 65_536
 FAULTS_SHOWN = 5
 ORDER = ("human_eval", "evalplus", "bigcodebench", "livecodebench", "mbpp", "code_samples")
 """Importers that know one format well are asked before the plain one."""
+
+
+FORMS = {
+    "samples": "samples are JSON lines with `task_id` and `completion`, `solution`, `code` or `answer`",
+    "tasks": "tasks are problems of HumanEval, MBPP, BigCodeBench or LiveCodeBench as they are published, as JSON lines",
+}
 
 
 @dataclass(frozen=True)
@@ -125,18 +132,19 @@ def account_of(read: SampleFile) -> tuple[str, ...]:
 
 
 def _importer(path: Path, door: str) -> ModuleType:
+    what = "tasks" if door == "read_tasks" else "samples"
+    if what == "tasks" and path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name the file of tasks in it")
     head = _head(path)
+    if not head.strip():
+        raise DataError(f"{path}: the file is empty", hint=f"give a file of {what}")
     names = [name for name in ORDER if name in plugins.names("importers")]
     others = [name for name in plugins.names("importers") if name not in names]
     for name in [*names, *others]:
         module = plugins.load("importers", name)
         if hasattr(module, door) and module.sniff(head):
             return module
-    what = "tasks" if door == "read_tasks" else "samples"
-    raise DataError(
-        f"{path}: no known form of {what}",
-        hint="samples are JSON lines with `task_id` and `completion`, `solution`, `code` or `answer`",
-    )
+    raise DataError(f"{path}: no known form of {what}", hint=FORMS[what])
 
 
 def _head(path: Path) -> str:
@@ -144,7 +152,9 @@ def _head(path: Path) -> str:
         if path.is_dir():
             return '{"task_id": "", "solution": ""}'
         with path.open("rb") as file:
-            return _first_line(_unpacked(file, packed=path.suffix == ".gz").decode("utf-8", "replace"))
+            raw = _unpacked(file, packed=path.suffix == ".gz")
+            marked = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
+            return _first_line(raw.decode("utf-16" if marked else "utf-8", "replace"))
     except FileNotFoundError:
         raise UsageError(f"there is no file '{path}'", hint="correct the path") from None
     except (OSError, EOFError) as error:
@@ -194,17 +204,18 @@ def read_frame(path: Path) -> "pl.DataFrame":
         ) from None
 
 
-def read_results(path: Path, one: SampleSet) -> dict[Key, Truth]:
+def read_results(path: Path, one: SampleSet, *, alone: bool = True) -> dict[Key, Truth]:
     """Return what `voirdire execute` wrote about a set of samples.
 
-    Raises DataError where the file is not such a file or has a sample twice.
+    alone: the file was named as this set's, so that its rows need not name the set unless they name several. Raises
+    DataError where the file is not such a file, has a sample twice, or was made from other programs.
     """
     frame = read_frame(path)
     _require(frame, RESULT_COLUMNS, path)
-    if "system" in frame.columns and frame["system"].n_unique() > 1:
-        frame = frame.filter(frame["system"] == one.author)
-    if "pass" in frame.columns and frame["pass"].n_unique() > 1:
-        frame = frame.filter(frame["pass"] == one.run)
+    for column, own in (("system", one.author), ("pass", one.run)):
+        if column in frame.columns and (not alone or frame[column].n_unique() > 1):
+            frame = frame.filter(frame[column] == own)
+    codes = {(sample.task, sample.number): sample.code for sample in one.samples}
     truths: dict[Key, Truth] = {}
     for row in frame.iter_rows(named=True):
         key = (one.author, one.run, str(row["task_id"]), int(row["sample"]))
@@ -212,8 +223,27 @@ def read_results(path: Path, one: SampleSet) -> dict[Key, Truth]:
             raise DataError(
                 f"{path}: sample {key[3]} of '{key[2]}' stands there twice", hint="keep one of the two"
             )
-        truths[key] = Truth(row["status"], row.get("passed"), row.get("passed_renamed"))
+        code = codes.get((key[2], key[3]))
+        if None not in (code, row.get("solution")) and not _same_program(code, row["solution"]):
+            raise DataError(
+                f"{path}: sample {key[3]} of '{key[2]}' is another program than in {one.name}",
+                hint="run these samples with `voirdire execute`, and give what it writes",
+            )
+        passed = row.get("passed")
+        apart = passed_apart(passed, row.get("proof"))
+        truths[key] = Truth(row["status"], passed, row.get("passed_renamed"), apart)
     return truths
+
+
+def _same_program(code: str | None, other: str) -> bool:
+    """Whether two texts are one program; a table holds half characters as escapes."""
+    return code == other or (code or "").encode("utf-8", "backslashreplace").decode("utf-8") == other
+
+
+def notes_of_results(path: Path) -> tuple[str, ...]:
+    """Return what the page says of how the samples of a results file were run; () where the file does not say."""
+    frame = read_frame(path)
+    return run_notes(frame.iter_rows(named=True)) if "isolation" in frame.columns else ()
 
 
 def read_verdicts(path: Path, judge: str, sets: Sequence[SampleSet]) -> "pl.DataFrame":

@@ -7,11 +7,12 @@ pass for a fault of the code, or of the judge.
 import ast
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from voirdire.errors import DataError
-from voirdire.execution.run import execute
+from voirdire.execution.calibrate import Calibration, calibrate
+from voirdire.execution.run import EXCLUDED, execute
 from voirdire.execution.tasks import (
     Isolation,
     Limits,
@@ -26,7 +27,7 @@ from voirdire.execution.tasks import (
 from voirdire.languages import python
 from voirdire.languages.parsing import Parsers
 from voirdire.model import CodeSample, CodeTask, TestStyle, TruthStatus
-from voirdire.studies._replay_table import NO_ENTRY_POINT, Key, SampleSet, Truth
+from voirdire.studies._replay_table import NO_ENTRY_POINT, Key, SampleSet, Truth, passed_apart
 
 RENAMED = "\x1frenamed"
 """Ends the id of a sample that is run with its function renamed."""
@@ -36,9 +37,6 @@ KINDS = {
     TestStyle.ASSERTS: TestKind.PROGRAM,
     TestStyle.UNITTEST: TestKind.UNITTEST,
 }
-
-CALIBRATIONS = 3
-"""How often each reference solution is run before anything else."""
 
 
 @dataclass(frozen=True)
@@ -99,40 +97,38 @@ def _tests(task: CodeTask) -> Tests:
     return Tests(TestKind.STREAMS, cases=cases)
 
 
-def excluded_tasks(tasks: Mapping[str, CodeTask], options: RunOptions) -> dict[str, str]:
-    """Run each reference several times and return the tasks that cannot be scored, each with the reason.
+def calibrated(
+    tasks: Mapping[str, CodeTask],
+    options: RunOptions,
+    *,
+    sets: Sequence[SampleSet] | None = None,
+    done: frozenset[str] = frozenset(),
+) -> Calibration:
+    """Return the tasks as they are run, and those that cannot be scored, each with the reason.
 
-    A task without a reference cannot be calibrated and is run all the same.
+    Each reference is run several times first, where `options.calibrate` says so; a task without one is run all the same.
+    `sets` with `done` (see `row_key`): tasks of which no sample is left to run are left out; None: no task is.
     """
+    wanted = tasks.keys() if sets is None else _tasks_left(sets, done)
+    ready = [as_task(task, options.prelude) for name, task in tasks.items() if name in wanted]
     if not options.calibrate:
-        return {}
-    chosen = [task for task in tasks.values() if task.reference]
-    references = [
-        Sample(f"{task.id}{RENAMED}{number}", task.id, "reference", task.reference or "")
-        for task in chosen
-        for number in range(CALIBRATIONS)
-    ]
-    failed: dict[str, str] = {}
-    for result in _executed([as_task(task, options.prelude) for task in chosen], references, options, {}):
-        if result.truth.status is not TruthStatus.PASSED:
-            failed.setdefault(
-                result.task_id, f"its reference solution: {result.truth.status.value} {result.error}".strip()
-            )
-    return dict(sorted(failed.items()))
-
-
-def _executed(
-    tasks: Sequence[Task], samples: Sequence[Sample], options: RunOptions, excluded: Mapping[str, str]
-) -> Iterator[Result]:
-    return execute(
-        tasks,
-        samples,
+        return Calibration(tasks=tuple(ready))
+    return calibrate(
+        ready,
         limits=options.limits,
         isolation=options.isolation,
         workers=options.workers,
         unsafe=options.unsafe,
-        excluded=excluded,
     )
+
+
+def _tasks_left(sets: Sequence[SampleSet], done: frozenset[str]) -> set[str]:
+    return {
+        sample.task
+        for one in sets
+        for sample in one.samples
+        if row_key(one.author, one.run, sample) not in done
+    }
 
 
 def run_rows(
@@ -140,13 +136,14 @@ def run_rows(
     tasks: Mapping[str, CodeTask],
     options: RunOptions,
     *,
-    excluded: Mapping[str, str],
+    calibration: Calibration,
     parsers: Parsers,
     done: frozenset[str] = frozenset(),
 ) -> Iterator[Row]:
     """Yield one row per sample as its result comes, those in `done` (see `row_key`) left out.
 
-    `parsers` say which samples may be read for the name of their function: what does not parse is not.
+    `calibration`: what `calibrated` gave for them. `parsers` say which samples may be read for the name of their
+    function: what does not parse is not.
     """
     waiting: dict[str, tuple[SampleSet, CodeSample]] = {}
     jobs: list[Sample] = []
@@ -161,8 +158,7 @@ def run_rows(
         jobs += _renamed_jobs(waiting, tasks, parsers)
     twice = {job.sample_id.removesuffix(RENAMED) for job in jobs if job.sample_id.endswith(RENAMED)}
     halves: dict[str, dict[bool, Result]] = {}
-    ready = [as_task(task, options.prelude) for task in tasks.values()]
-    for result in _executed(ready, jobs, options, excluded) if jobs else ():
+    for result in _executed(jobs, options, calibration) if jobs else ():
         key = result.sample_id.removesuffix(RENAMED)
         found = halves.setdefault(key, {})
         found[result.sample_id.endswith(RENAMED)] = result
@@ -171,10 +167,27 @@ def run_rows(
             del halves[key]
 
 
+def _executed(samples: Sequence[Sample], options: RunOptions, calibration: Calibration) -> Iterator[Result]:
+    return execute(
+        calibration.tasks,
+        samples,
+        limits=options.limits,
+        isolation=options.isolation,
+        workers=options.workers,
+        unsafe=options.unsafe,
+        excluded=calibration.excluded,
+    )
+
+
 def row_key(author: str, run: str, sample: CodeSample) -> str:
     """Return what tells a sample's result from any other: whose, which, and the code itself."""
     digest = hashlib.sha256(sample.code.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{author}|{run}|{sample.task}|{sample.number}|{digest}"
+
+
+def keys_of(sets: Sequence[SampleSet]) -> frozenset[str]:
+    """Return the key of every sample."""
+    return frozenset(row_key(one.author, one.run, sample) for one in sets for sample in one.samples)
 
 
 def _renamed_jobs(
@@ -244,7 +257,40 @@ def truth_of_row(row: Row) -> tuple[Key, Truth]:
         str(row["status"]),
         passed if isinstance(passed, bool) else None,
         renamed if isinstance(renamed, bool) else None,
+        passed_apart(passed, row.get("proof")),
     )
+
+
+def beside_note(rows: Iterable[Mapping[str, object]]) -> str | None:
+    """Return what is said of credit that was given by tests beside the candidate; None where there is none."""
+    passed = [row for row in rows if row.get("passed") is True]
+    beside = [row for row in passed if row.get("proof") == Proof.SHARED.value]
+    if not beside:
+        return None
+    tasks = len({row["task_id"] for row in beside})
+    return (
+        f"{len(beside):,} of the {len(passed):,} samples that pass, of {tasks:,} {'task' if tasks == 1 else 'tasks'}, were tested "
+        "in their own interpreter (proof: shared), where known forgeries earn credit (docs/attacks.md)"
+    )
+
+
+def run_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
+    """Return what a page says of how samples were run: the isolation, what was excluded, credit beside the tests."""
+    kept = list(rows)
+    levels = sorted({str(row["isolation"]) for row in kept if row.get("isolation")})
+    excluded = {str(row["task_id"]): _excluded_because(row) for row in kept if _excluded_because(row)}
+    named = "; ".join(f"{task}: {why}" for task, why in sorted(excluded.items()))
+    beside = beside_note(kept)
+    return (
+        f"Samples were run under the isolation {', '.join(levels) or 'none'}.",
+        *((f"Excluded tasks, whose samples were not run: {named}.",) if excluded else ()),
+        *((f"{beside}; Pass@k stands there without them too.",) if beside else ()),
+    )
+
+
+def _excluded_because(row: Mapping[str, object]) -> str:
+    error = str(row.get("error") or "")
+    return error.removeprefix(EXCLUDED) if error.startswith(EXCLUDED) else ""
 
 
 def _first(names: Sequence[str]) -> str | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from voirdire.execution.tasks import Proof
 from voirdire.languages.brackets import first_fault, scan
 from voirdire.languages.fences import Reading, extract
 from voirdire.languages.language import language_named
@@ -45,11 +46,15 @@ Key = tuple[str, str, str, int]
 
 @dataclass(frozen=True)
 class Truth:
-    """What came of running one sample. `passed` None: nothing is known. `renamed`: with its function renamed."""
+    """What came of running one sample. `passed` None: nothing is known. `renamed`: with its function renamed.
+
+    `apart`: whether it passed with its tests in a process of their own; None: not known how they were run.
+    """
 
     status: str
     passed: bool | None
     renamed: bool | None = None
+    apart: bool | None = None
 
 
 def truth_of(
@@ -61,6 +66,13 @@ def truth_of(
     passed = ground.status is TruthStatus.PASSED
     status = NO_ENTRY_POINT if no_entry_point and not passed else ground.status.value
     return Truth(status, passed, passed if renamed is None else renamed)
+
+
+def passed_apart(passed: object, proof: object) -> bool | None:
+    """Return whether a sample passed with its tests in a process of their own; None: not known how they were run."""
+    if not isinstance(passed, bool) or (passed and proof is None):
+        return None
+    return passed and proof == Proof.SEPARATE.value
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,7 @@ def _set_frame(
             "truth_status": [each.status for each in known],
             "truth_passed": pl.Series([each.passed for each in known], dtype=pl.Boolean),
             "truth_passed_renamed": pl.Series([each.renamed for each in known], dtype=pl.Boolean),
+            "truth_apart": pl.Series([each.apart for each in known], dtype=pl.Boolean),
             "no_entry_point": [each.status == NO_ENTRY_POINT for each in known],
             "has_task": [sample.task in tasks for sample in one.samples],
             "length": [len(sample.code) for sample in one.samples],

@@ -4,12 +4,9 @@ The embedded judge is a specimen, not a judge: the page is meant to show a judge
 over the network.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from voirdire.audits import outcome_ratings, position
-from voirdire.blocks import TableBlock
-from voirdire.engine.advice import settle_by_cases, settle_by_items
 from voirdire.engine.ask import Asker
 from voirdire.engine.conclude import conclude
 from voirdire.engine.forms import Form, asking_in_form
@@ -22,11 +19,8 @@ from voirdire.model import (
     Asking,
     Examination,
     Finding,
-    FindingKind,
-    Identity,
     Item,
     Judge,
-    Measurement,
     Probe,
 )
 from voirdire.probes.outcome import PROBE as OUTCOME
@@ -34,6 +28,7 @@ from voirdire.probes.position import PROBE as POSITION
 from voirdire.studies import _material
 from voirdire.studies._cases import read_cases
 from voirdire.studies._protocol import with_protocol
+from voirdire.studies._recorded import recorded_findings
 
 
 @dataclass(frozen=True)
@@ -52,11 +47,11 @@ class Slice:
 
 
 QUICK = Slice(
-    pairs=16,
+    pairs=12,
     programs=8,
     short=("coding", "operations", "support"),
     recorded=("recorded-short",),
-    longest_pair=900,
+    longest_pair=600,
     longest_program=1300,
 )
 """About a minute of judging on two quiet cores: time goes into the prompt, so pairs of long texts are left out."""
@@ -129,19 +124,20 @@ async def examine_demo(
         asked = judge.reasking(_asking(part.probe))
         runs.append(await run_probe(part.probe, asked, part.items, asker, planted=planted))
     own = _own_findings(parts, runs)
-    recorded, identities = recorded_findings()
+    recorded = recorded_findings()
     asked_identities = {run.judge.identity.fingerprint: run.judge.identity for run in runs}
     return Examination(
         title="A specimen judge examined, and what hosted judges did",
-        judges=[*asked_identities.values(), *identities],
-        findings=[*own, *recorded],
+        judges=[*asked_identities.values(), *recorded.judges],
+        findings=[*own, *recorded.findings],
         account=asker.account,
         self_checks=[check for run in runs for check in run.self_checks],
         notes=(
             "The embedded judge is a specimen: a model of 135 million parameters that no one should grade with. What it "
             "fails here is what the same page shows for any judge.",
             *(note for part in parts for note in part.notes),
-            "The hosted judges were not asked: their recorded verdicts ship with voirdire and are audited.",
+            "The hosted judges were not asked: their recorded verdicts ship with voirdire and are audited. Vanilla is LLMBar's "
+            "plain prompt; tables hold the other prompts.",
         ),
     )
 
@@ -165,68 +161,3 @@ def _own_findings(parts: Sequence[Part], runs: Sequence[ProbeRun]) -> list[Findi
         for (run, _), finding in zip(measured, concluded, strict=True)
     ]
     return with_protocol(owned)
-
-
-SLOTS = Identity("Hosted judges on LLMBar pairs", {"backend": "recorded", "source": "LLMBar judgments"})
-LUCK = Identity("Hosted judges of outcomes", {"backend": "recorded", "source": "outcome-bias ratings"})
-
-
-def recorded_findings() -> tuple[list[Finding], list[Identity]]:
-    """Audit the shipped verdicts of hosted judges: slots on LLMBar, luck in outcome ratings.
-
-    Every judge is ruled on; those with the plain prompt, and the first scale of the ratings, are findings of their own,
-    the others rows of a table.
-    """
-    pairs, ratings = _material.llmbar_verdicts(), _material.outcome_ratings()
-    slots, luck = (
-        position.families(pairs, settle=settle_by_items),
-        outcome_ratings.families(ratings, settle=settle_by_cases),
-    )
-    findings = [
-        *_audited(position.audit(pairs), slots, SLOTS, shown=lambda subject: subject.endswith(" Vanilla")),
-        *_audited(
-            outcome_ratings.audit(ratings), luck, LUCK, shown=lambda subject: "study 1, Negligent" in subject
-        ),
-    ]
-    return findings, [SLOTS, LUCK]
-
-
-def _audited(
-    overview: Sequence[Finding],
-    families: Mapping[str, Sequence[Measurement]],
-    identity: Identity,
-    *,
-    shown: Callable[[str], bool],
-) -> list[Finding]:
-    """Return the overview with the rulings of every family in a table, and the findings whose subject is shown."""
-    ruled = [
-        replace(finding, judge=identity.fingerprint)
-        for name, family in families.items()
-        for finding in conclude(family, judge=name, family=name, kind=FindingKind.AUDIT)
-    ]
-    table = TableBlock(
-        title="Rulings on the recorded judges",
-        columns=("judge", "ruling", "estimate", "low", "high", "corrected p", "n"),
-        rows=[_ruling_row(finding) for finding in ruled],
-        note="Holm over each family; a family is "
-        + ("all judges." if len(families) == 1 else "one judge's comparisons."),
-    )
-    return [
-        *(finding for finding in ruled if shown(finding.subject)),
-        *(replace(one, judge=identity.fingerprint, blocks=(table, *one.blocks)) for one in overview),
-    ]
-
-
-def _ruling_row(
-    finding: Finding,
-) -> tuple[str, str, float | None, float | None, float | None, float | None, int]:
-    estimate = finding.estimate
-    return (
-        finding.subject,
-        finding.ruling.value if finding.ruling else "",
-        estimate.value if estimate else None,
-        estimate.low if estimate else None,
-        estimate.high if estimate else None,
-        finding.p_adjusted,
-        estimate.n if estimate else 0,
-    )

@@ -182,6 +182,8 @@ class _Trial:
             except JudgeError as error:
                 self._error = self._error or error
                 answer = Answer(missing_because=str(error), failed=True)
+            except UsageError as error:
+                answer = Answer(missing_because=f"{error}; {error.hint}")
         reply = Reply(repeat, answer, judge.read(request, answer, repeat=repeat))
         self._replies.setdefault(name, []).append(reply)
         self._progress.advanced(

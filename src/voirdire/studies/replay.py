@@ -120,7 +120,10 @@ def prepare(material: Material, options: ReplayOptions, *, parsers: Parsers) -> 
     Raises UsageError where there are no samples, or the checkpoint to damage is not among them.
     """
     if not any(one.samples for one in material.sets):
-        raise UsageError("there are no samples to replay", hint="name a samples file as CHECKPOINT=FILE")
+        raise UsageError(
+            "there are no samples to replay",
+            hint="name a samples file as CHECKPOINT=FILE, and the file with the tasks that its ids name",
+        )
     table = sample_table(
         material.sets,
         material.tasks,

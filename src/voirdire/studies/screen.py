@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from voirdire import plugins
 from voirdire.edits.pairs import shown
+from voirdire.engine.advice import units
 from voirdire.engine.ask import Asker
 from voirdire.engine.conclude import conclude
 from voirdire.engine.plan import Call
@@ -76,5 +77,5 @@ async def examine_probes(
         findings=findings,
         account=asker.account,
         self_checks=[check for run in runs for check in run.self_checks],
-        notes=(f"{len(items)} items",),
+        notes=(units(len(items), "items"),),
     )

@@ -24,6 +24,12 @@ COMMAND = b"C"
 """After START: the candidate becomes another program, whose address space says nothing about its memory."""
 
 TICK_MS = 100
+"""How often the use of a sample is looked at: that is what ends it at its limit of CPU time.
+
+The kernel's own limit is twice as high and a mere backstop. It counts ticks of the clock, and where a machine is shared
+with others, ticks that went elsewhere too: a third more than the time that was used has been seen.
+"""
+
 MOST_DESCRIPTORS = 1 << 16
 
 
@@ -115,8 +121,8 @@ class Zygote:
             os._exit(70)
 
     def _limit_candidate(self, *, limits_memory: bool) -> None:
-        cpu = int(self._settings.cpu) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+        cpu = 2 * int(self._settings.cpu) + 2
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
         resource.setrlimit(resource.RLIMIT_NPROC, (self._processes, self._processes))
         if limits_memory:
             room = self._settings.memory + self._room
@@ -194,7 +200,8 @@ class Zygote:
         """Name the limit behind a signal that the kernel or the C library sent on its own."""
         if ending.reason or ending.killed_by is None:
             return
-        if ending.killed_by in (signal.SIGXCPU, signal.SIGKILL) and ending.cpu >= self._settings.cpu:
+        used_up = ending.killed_by == signal.SIGKILL and ending.cpu >= self._settings.cpu
+        if used_up or ending.killed_by == signal.SIGXCPU:
             ending.reason = "cpu"
         elif ending.killed_by != signal.SIGKILL and ending.peak > 0.9 * self._settings.memory:
             ending.reason = "memory"

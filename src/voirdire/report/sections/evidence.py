@@ -11,7 +11,7 @@ from voirdire.model import Estimate, Examination, Finding
 from voirdire.report.evidence_blocks import block_markup
 from voirdire.report.numerals import counted, interval, number, probability, share
 from voirdire.report.paper import Paper, subject_of, title_of
-from voirdire.report.scales import axis_of
+from voirdire.report.scales import axis_of, on_own_range
 from voirdire.report.sections.overview import point
 from voirdire.report.tables import ShownTable, shown_table
 
@@ -57,7 +57,9 @@ def _part(finding: Finding, paper: Paper) -> Part:
         facts=list(_facts(finding)),
         missing=_missing(finding),
         gap=estimate is not None and missing_gap(estimate) > MISSING_GAP,
-        blocks=[block_markup(block, paper) for block in finding.blocks],
+        blocks=[
+            block_markup(on_own_range(block, paper.ranges(finding.judge)), paper) for block in finding.blocks
+        ],
     )
 
 
@@ -96,7 +98,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield (line.quantity if line else "estimate"), _value(estimate)
         if estimate.inner_low is not None:
             yield "90 % interval", interval(estimate.inner_low, estimate.inner_high)
-        yield "n", f"{estimate.n:,} {estimate.unit}".strip()
+        yield "n", estimate.counted
         if finding.p_adjusted is not None:
             yield (
                 "p, adjusted",

@@ -76,14 +76,15 @@ def _label(finding: Finding, paper: Paper, several_judges: bool, several_names: 
 
 
 def _index(findings: Sequence[Finding], paper: Paper, several: bool) -> ShownTable:
-    columns = ["finding", "about", "ruling", "estimate", "95 % interval", "n", "p adjusted"]
+    """Return one row per finding, the ruling first: what a narrow screen shows without scrolling."""
+    columns = ["ruling", "finding", "about", "estimate", "95 % interval", "n", "p adjusted"]
     rows = [_index_row(finding, paper) for finding in findings]
     numeric = [False, False, False, True, False, True, True]
     if several:
-        columns, numeric = ["judge", *columns], [False, *numeric]
+        columns, numeric = ["ruling", "judge", *columns[1:]], [False, *numeric]
         names = [shown_cell(paper.judge_name(finding.judge)) for finding in findings]
-        rows = [[name, *row] for name, row in zip(names, rows, strict=True)]
-    return ShownTable("One by one", columns, numeric, rows)
+        rows = [[row[0], name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+    return ShownTable("One by one", columns, numeric, rows, header=columns.index("finding"))
 
 
 def _index_row(finding: Finding, paper: Paper) -> list[ShownCell]:
@@ -91,9 +92,9 @@ def _index_row(finding: Finding, paper: Paper) -> list[ShownCell]:
     link = Markup('<a href="#{}">{}</a>').format(paper.anchor(finding), title_of(finding))
     reach = shown_cell(Markup(interval(estimate.low, estimate.high)))
     return [
+        shown_cell(paper.macro("badge", finding.ruling)),
         shown_cell(link),
         shown_cell(subject_of(finding)),
-        shown_cell(paper.macro("badge", finding.ruling)),
         _numeric(number(estimate.value), estimate.value),
         shown_cell("exact")
         if estimate.exact

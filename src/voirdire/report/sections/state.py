@@ -8,7 +8,8 @@ from markupsafe import Markup
 from voirdire.blocks import TableBlock
 from voirdire.model import Account, Examination
 from voirdire.report.missing import missing_answers, not_asked
-from voirdire.report.numerals import counted, dollars, duration, share
+from voirdire.report.names import examined_judges
+from voirdire.report.numerals import counted, dollars, duration, listing, share
 from voirdire.report.paper import Paper
 from voirdire.report.tables import ShownTable, shown_table
 
@@ -34,6 +35,7 @@ def section(examination: Examination, paper: Paper) -> Markup | None:
         missing=_missing_table(examination.account),
         checks=_check_table(examination),
         misread=[check for check in examination.self_checks if not check.passed],
+        snapshots=_snapshots(examination),
         notes=examination.notes,
     )
 
@@ -41,7 +43,7 @@ def section(examination: Examination, paper: Paper) -> Markup | None:
 def _facts(examination: Examination) -> Iterator[Fact]:
     account = examination.account
     if account.planned:
-        asked = f"{account.asked:,} asked, {account.cached:,} from the ledger"
+        asked = f"{account.asked:,} asked, {account.cached:,} from the ledger{_fewer(account)}"
         yield Fact("Answers planned", f"{account.planned:,}", asked)
         lacking = missing_answers(account)
         remark = (
@@ -51,7 +53,9 @@ def _facts(examination: Examination) -> Iterator[Fact]:
         )
         yield Fact("Missing", f"{lacking:,}", remark, alert=lacking > 0)
         tokens = f"{account.input_tokens:,} tokens in, {account.output_tokens:,} out"
-        yield Fact("Cost", dollars(account.money), f"{tokens}; {duration(account.seconds)}")
+        in_vain = account.asked > 0 and account.asked == account.failed
+        cost = "not known" if in_vain and account.money is None else dollars(account.money)
+        yield Fact("Cost", cost, f"{tokens}; {duration(account.seconds)}")
     else:
         yield Fact("Answers planned", "none", "no judge was asked in this run")
     checks = examination.self_checks
@@ -64,8 +68,29 @@ def _facts(examination: Examination) -> Iterator[Fact]:
     else:
         yield Fact("Self-check", "not run", "nothing was asked that it could check")
     ruled = [finding for finding in examination.findings if finding.ruling]
-    judges = counted(len({finding.judge for finding in examination.findings}), "judge")
+    judges = counted(len(examined_judges(examination)), "judge")
     yield Fact("Findings", f"{len(examination.findings):,}", f"{len(ruled):,} with a ruling; {judges}")
+
+
+def _fewer(account: Account) -> str:
+    """Return what the plan foresaw where fewer calls were needed, so that page and terminal agree."""
+    if account.at_most <= account.planned:
+        return ""
+    why = f": {account.fewer_because}" if account.fewer_because else ""
+    return f"; {account.at_most:,} at most, {account.planned:,} needed{why}"
+
+
+def _snapshots(examination: Examination) -> str:
+    """Return the warning that more snapshots answered than judges were asked: the numbers then mix several models."""
+    served = examination.account.served
+    asked = sum(not judge.recorded for judge in examined_judges(examination))
+    if len(served) <= max(1, asked):
+        return ""
+    said = [f"{name} ({counted(answers, 'answer')})" for name, answers in sorted(served.items())]
+    return (
+        f"{counted(len(served), 'snapshot')} answered for {counted(max(1, asked), 'judge')}: {listing(said)}. The server "
+        "changed the model within what this page counts together."
+    )
 
 
 def _families(examination: Examination) -> list[str]:
