@@ -184,3 +184,17 @@ HALO_CONTROL = Line(
 
 SYSTEMS_FOR_CORRELATE = 8
 """Fewer systems than this say nothing about what goes with over-scoring: among seven, a correlation of 0.7 is chance."""
+
+GATE_LEAST = 0.1
+"""Share of a finding's line below which a change between two examinations is none, however sure: runtimes and caches
+alone move a judge's probabilities by up to 0.03 from machine to machine, a tenth of the line of 0.30."""
+
+DRIFT_ALLOWANCE = 0.5
+"""What a drift chart lets pass at each run, in standard deviations of a run: half of the shift it looks for, one."""
+
+DRIFT_LIMIT = 5.0
+"""Where a drift chart rings, in the same unit: by chance once in 465 runs, while a shift by one standard deviation that
+comes after many runs is seen about ten runs later."""
+
+DRIFT_WARM_UP = 3
+"""Runs of which nothing can be said: two give a first spread, against which the third is the first to be compared."""

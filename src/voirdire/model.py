@@ -102,6 +102,12 @@ class Item:
         """Return a copy in which one part holds `text`."""
         return replace(self, parts={**self.parts, part: text})
 
+    @property
+    def digest(self) -> str:
+        """Return 16 hexadecimal digits that tell these parts from any others."""
+        text = canonical_json(self.parts)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
 
 @dataclass(frozen=True)
 class Contrast:
@@ -601,7 +607,9 @@ class Estimate:
     `low`, `high`: interval at `level`; None where none can be given (`note` says why) or none is needed
     (`exact`: known without sampling error). `inner_low`, `inner_high`: the 90 % interval that equivalence uses.
     `p_value`: two-sided test of no shift. `missing` and `asked`: answers by arm. `bounds`: the value with all
-    missing answers at their worst and at their best.
+    missing answers at their worst and at their best. What two examinations are compared by: `by_unit`, the value of
+    each item or case (None: it could not be read), `read_by_unit`, the share of its answers that could be read, and of a
+    single case `by_arm`, the scores of each version; empty where they are not known.
     """
 
     value: float | None
@@ -619,6 +627,9 @@ class Estimate:
     bounds: tuple[float, float] | None = None
     exact: bool = False
     note: str = ""
+    by_unit: Mapping[str, float | None] = field(default_factory=dict)
+    read_by_unit: Mapping[str, float] = field(default_factory=dict)
+    by_arm: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def counted(self) -> str:
@@ -693,7 +704,10 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What we conclude, with the estimates it rests on. `ruling` None: a description without a rule to break."""
+    """What we conclude, with the estimates it rests on. `ruling` None: a description without a rule to break.
+
+    `expect`: what the variant ought to do.
+    """
 
     id: str
     kind: FindingKind
@@ -716,6 +730,7 @@ class Finding:
     flags: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     references: tuple[str, ...] = ()
+    expect: Expectation = Expectation.INVARIANT
 
 
 @dataclass(frozen=True)
@@ -756,7 +771,10 @@ class SelfCheck:
 
 @dataclass(frozen=True)
 class Examination:
-    """All findings about one or more judges in one run: what the page shows and a gate compares."""
+    """All findings about one or more judges in one run: what the page shows and a gate compares.
+
+    `items`: the digest of each item's texts, by id; empty where no items were asked about.
+    """
 
     title: str
     judges: Sequence[Identity]
@@ -766,6 +784,7 @@ class Examination:
     notes: Sequence[str] = ()
     made: str = ""
     version: str = ""
+    items: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)

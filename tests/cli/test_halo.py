@@ -16,9 +16,9 @@ def table(folder: Path, *, executed: float = 1.0) -> Path:
     names = ("truth_status", "target_passed", "target_total")
     hidden = [pl.when(drawn).then(pl.col(name)).alias(name) for name in names]
     path = folder / "table.csv"
-    frame(STYLED).with_columns(*hidden).rename({"target_passed": "f2p_passed", "target_total": "f2p_total"}).drop(
-        "tests_passed", "tests_total"
-    ).write_csv(path)
+    frame(STYLED).with_columns(*hidden).rename(
+        {"target_passed": "f2p_passed", "target_total": "f2p_total"}
+    ).drop("tests_passed", "tests_total").write_csv(path)
     return path
 
 
@@ -36,7 +36,15 @@ def test_a_table_becomes_a_page_and_findings(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_json_stands_alone_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["halo", str(table(tmp_path, executed=0.3)), "--json", "--next", "20", "--out", str(tmp_path / "out")]
+    given = [
+        "halo",
+        str(table(tmp_path, executed=0.3)),
+        "--json",
+        "--next",
+        "20",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert cli.run(given) == 0
     streams = capsys.readouterr()
     assert json.loads(streams.out)["findings"]

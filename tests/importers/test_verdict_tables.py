@@ -63,7 +63,10 @@ def test_the_three_forms_say_the_same(tmp_path: Path) -> None:
 
 
 def test_model_and_harness_make_the_system(tmp_path: Path) -> None:
-    path = lines(tmp_path / "t.jsonl", {"model": "m", "harness": "h", "instance_id": "django__django-11", "resolved": 1})
+    path = lines(
+        tmp_path / "t.jsonl",
+        {"model": "m", "harness": "h", "instance_id": "django__django-11", "resolved": 1},
+    )
     row = read_verdicts(path).frame.row(0, named=True)
     assert (row["system"], row["author"], row["harness"]) == ("m+h", "m", "h")
     assert row["repository"] == "django/django"
@@ -129,7 +132,9 @@ def test_a_row_of_several_runs_gives_one_answer_each(tmp_path: Path) -> None:
         ({"judge": ["x"]}, "column 'judge': a text was expected"),
     ],
 )
-def test_a_value_that_is_none_is_named_with_its_place(tmp_path: Path, row: dict[str, object], said: str) -> None:
+def test_a_value_that_is_none_is_named_with_its_place(
+    tmp_path: Path, row: dict[str, object], said: str
+) -> None:
     good = {"system": "s", "task": "t", "score": 0.1}
     path = lines(tmp_path / "t.jsonl", good, {**good, **row})
     with pytest.raises(DataError) as caught:
@@ -232,7 +237,10 @@ def test_scores_are_joined_by_item_and_by_judge(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([{"system": "a", "task": "t9", "score": 1}], "are about no answer in the table, first system 'a', task 't9'"),
+        (
+            [{"system": "a", "task": "t9", "score": 1}],
+            "are about no answer in the table, first system 'a', task 't9'",
+        ),
         ([{"system": "a", "task": "t1", "score": 1}] * 2, "scored system 'a', task 't1', sample '0' twice"),
         ([{"system": "a", "task": "t1"}], "no column 'score'"),
     ],
@@ -249,11 +257,20 @@ def test_scores_that_fit_no_answer_are_refused(tmp_path: Path, rows: list[object
 
 def test_items_and_samples_become_answers() -> None:
     truth = GroundTruth(
-        TruthSource.TESTS, TruthStatus.FAILED, {"FAIL_TO_PASS": TestGroup(0, 2), "PASS_TO_PASS": TestGroup(3, 3)}
+        TruthSource.TESTS,
+        TruthStatus.FAILED,
+        {"FAIL_TO_PASS": TestGroup(0, 2), "PASS_TO_PASS": TestGroup(3, 3)},
     )
-    item = Item("sys/astropy__astropy-1", {"response": "diff"}, Origin(task="astropy__astropy-1", author="sys"), truth)
+    item = Item(
+        "sys/astropy__astropy-1", {"response": "diff"}, Origin(task="astropy__astropy-1", author="sys"), truth
+    )
     row = table_of_items([item]).frame.row(0, named=True)
-    assert (row["system"], row["task"], row["text"], row["target_passed"]) == ("sys", "astropy__astropy-1", "diff", 0)
+    assert (row["system"], row["task"], row["text"], row["target_passed"]) == (
+        "sys",
+        "astropy__astropy-1",
+        "diff",
+        0,
+    )
     sample = CodeSample("t", 1, "x = 1", system="m", truth=GroundTruth(TruthSource.TESTS, TruthStatus.PASSED))
     row = table_of_samples([sample]).frame.row(0, named=True)
     assert (row["item"], row["sample"], row["truth_passed"], row["tests_passed"]) == ("m/t#1", 1, True, None)
@@ -267,9 +284,7 @@ def test_published_solve_rates_come_out() -> None:
     pro = read_verdicts(SHARED / "swe-bench-pro" / "outcomes.jsonl").frame
     counts = {
         str(name): (int(passed), int(n))
-        for name, passed, n in pro.group_by("system")
-        .agg(pl.col("truth_passed").sum(), pl.len())
-        .iter_rows()
+        for name, passed, n in pro.group_by("system").agg(pl.col("truth_passed").sum(), pl.len()).iter_rows()
     }
     assert counts["claude-45sonnet-10132025"] == (319, 730)
     assert counts["gpt-4o-paper"] == (36, 619)
@@ -290,4 +305,10 @@ def test_programs_of_six_models_in_seven_harnesses_come_out() -> None:
     assert int(((frame["target_passed"] == 0) & ~frame["truth_passed"]).sum()) == 1020
     one = frame.filter((frame["author"] == "gpt-3.5-turbo-0613") & (frame["repository"] == "humaneval"))
     rates = dict(one.group_by("harness").agg(pl.col("truth_passed").sum()).iter_rows())
-    assert rates == {"direct": 121, "ldb-function": 131, "ldb-line": 132, "ldb-block": 136, "reflexion+ldb": 156}
+    assert rates == {
+        "direct": 121,
+        "ldb-function": 131,
+        "ldb-line": 132,
+        "ldb-block": 136,
+        "reflexion+ldb": 156,
+    }

@@ -93,8 +93,14 @@ def test_removed_and_kept_lines_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("language", "code"),
     [
-        ("javascript", "// a note\nfunction f(x) {\n  try { if (x) { for (;;) {} } } catch (e) { console.log(e) }\n}\n"),
-        ("go", 'package p\n// a note\nfunc F(x bool) {\n\tif x {\n\t\tfor {\n\t\t}\n\t}\n\tlog.Println("x")\n}\n'),
+        (
+            "javascript",
+            "// a note\nfunction f(x) {\n  try { if (x) { for (;;) {} } } catch (e) { console.log(e) }\n}\n",
+        ),
+        (
+            "go",
+            'package p\n// a note\nfunc F(x bool) {\n\tif x {\n\t\tfor {\n\t\t}\n\t}\n\tlog.Println("x")\n}\n',
+        ),
         (
             "java",
             "// a note\nclass A { void f(boolean x) { try { if (x) { while (x) {} } } finally { System.out.print(1); } } }\n",

@@ -20,6 +20,7 @@ from voirdire.model import (
     Account,
     Estimate,
     Examination,
+    Expectation,
     Finding,
     FindingKind,
     Identity,
@@ -70,6 +71,9 @@ ESTIMATE = st.builds(
     bounds=st.none() | st.tuples(NUMBER, NUMBER),
     exact=st.booleans(),
     note=TEXT,
+    by_unit=st.dictionaries(TEXT, st.none() | NUMBER, max_size=3),
+    read_by_unit=st.dictionaries(TEXT, NUMBER, max_size=3),
+    by_arm=st.dictionaries(TEXT, st.lists(NUMBER, max_size=3).map(tuple), max_size=2),
 )
 LINE = st.builds(Line, TEXT, NUMBER, NUMBER, st.none() | NUMBER, TEXT)
 FINDING = st.builds(
@@ -95,6 +99,7 @@ FINDING = st.builds(
     flags=TEXTS,
     blocks=st.lists(BLOCK, max_size=3).map(tuple),
     references=TEXTS,
+    expect=st.sampled_from(Expectation),
 )
 ACCOUNT = st.builds(
     Account,
@@ -117,6 +122,7 @@ EXAMINATION = st.builds(
     notes=TEXTS,
     made=TEXT,
     version=TEXT,
+    items=st.dictionaries(TEXT, TEXT, max_size=2),
 )
 
 

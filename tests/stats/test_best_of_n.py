@@ -22,7 +22,9 @@ def listed(scores: list[float], n: int) -> list[float]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("scores", [[3.0, 1, 3, 2, 5, 0], [1.0] * 6, [1.0, 2, 3, 4, 5, 6], [0.0, 0, 1, 1, 1, 0]])
+@pytest.mark.parametrize(
+    "scores", [[3.0, 1, 3, 2, 5, 0], [1.0] * 6, [1.0, 2, 3, 4, 5, 6], [0.0, 0, 1, 1, 1, 0]]
+)
 def test_chances_are_those_of_all_sets(scores: list[float], n: int) -> None:
     found = chances_taken(scores, n=n)
     assert found.tolist() == pytest.approx(listed(scores, n))

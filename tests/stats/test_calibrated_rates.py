@@ -135,9 +135,7 @@ def same(found: CalibratedRates, other: CalibratedRates, order: Sequence[int] = 
 def test_the_order_of_rows_does_not_matter() -> None:
     system, task, score, truth = rows()
     mixed = np.random.default_rng(1).permutation(len(score))
-    again = calibrated_rates(
-        [system[i] for i in mixed], [task[i] for i in mixed], score[mixed], truth[mixed]
-    )
+    again = calibrated_rates([system[i] for i in mixed], [task[i] for i in mixed], score[mixed], truth[mixed])
     same(calibrated_rates(system, task, score, truth), again)
 
 
@@ -163,7 +161,10 @@ def test_the_unit_of_the_scores_does_not_matter(times: float, plus: float) -> No
 def test_equal_chances_change_nothing() -> None:
     system, task, score, truth = rows()
     chance = np.full(len(score), 0.3)
-    same(calibrated_rates(system, task, score, truth), calibrated_rates(system, task, score, truth, chance=chance))
+    same(
+        calibrated_rates(system, task, score, truth),
+        calibrated_rates(system, task, score, truth, chance=chance),
+    )
 
 
 def test_a_difference_and_its_mirror_agree() -> None:

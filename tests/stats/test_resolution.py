@@ -43,7 +43,9 @@ def test_the_interval_takes_the_ends_of_style_and_gap() -> None:
     assert found.low == pytest.approx(resolution_limit(0.03, 0.3, 200, gap=0.6))
     assert found.high == pytest.approx(resolution_limit(0.1, 0.3, 200, gap=0.4))
     assert found.level == pytest.approx(0.95)
-    points = limit_estimate(style(0.05, 0.03, 0.1), style(0.5, 0.4, 0.6), noise=0.3, tasks=200, in_points=True)
+    points = limit_estimate(
+        style(0.05, 0.03, 0.1), style(0.5, 0.4, 0.6), noise=0.3, tasks=200, in_points=True
+    )
     assert points.value == pytest.approx(0.5 * (found.value or 0.0))
 
 

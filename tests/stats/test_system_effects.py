@@ -47,7 +47,8 @@ def test_it_is_least_squares_with_dummies() -> None:
     found = within_task_effects(system, task, score)
     names, tasks = sorted(set(system)), sorted(set(task))
     design = np.column_stack(
-        [[one == name for one in system] for name in names] + [[one == name for one in task] for name in tasks]
+        [[one == name for one in system] for name in names]
+        + [[one == name for one in task] for name in tasks]
     ).astype(float)
     fitted = np.linalg.lstsq(design, score, rcond=None)[0][: len(names)]
     assert found.effects == pytest.approx(fitted - fitted.mean())
@@ -72,7 +73,10 @@ def test_systems_that_share_no_task_with_the_rest_are_named() -> None:
 
 @pytest.mark.parametrize(
     ("system", "task", "said"),
-    [(["a", "a"], [1, 2], "there is one system, 'a'"), (["a", "b"], [1, 2], "no task has answers of two systems")],
+    [
+        (["a", "a"], [1, 2], "there is one system, 'a'"),
+        (["a", "b"], [1, 2], "no task has answers of two systems"),
+    ],
 )
 def test_what_cannot_be_compared_is_said(system: list[str], task: list[int], said: str) -> None:
     with pytest.raises(DataError, match=said):
@@ -128,7 +132,12 @@ def test_the_interval_of_the_deviation_covers() -> None:
 
 def test_exchange_rejects_as_often_as_it_says_where_there_is_nothing() -> None:
     rejected = sum(
-        (spread_of(within_task_effects(*planted(seed, [0.0] * 5)), seed=seed, permutations=99).deviation.p_value or 1)
+        (
+            spread_of(
+                within_task_effects(*planted(seed, [0.0] * 5)), seed=seed, permutations=99
+            ).deviation.p_value
+            or 1
+        )
         <= 0.05
         for seed in range(200)
     )

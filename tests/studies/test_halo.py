@@ -20,7 +20,9 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the data sets are
 
 def written(folder: Path, table: pl.DataFrame, name: str = "table.parquet") -> Path:
     path = folder / name
-    table.rename({"target_passed": "f2p_passed", "target_total": "f2p_total"}).drop("tests_passed", "tests_total").write_parquet(path)
+    table.rename({"target_passed": "f2p_passed", "target_total": "f2p_total"}).drop(
+        "tests_passed", "tests_total"
+    ).write_parquet(path)
     return path
 
 
@@ -34,7 +36,8 @@ def test_one_table_with_its_scores(tmp_path: Path) -> None:
     ]
     assert audited.examination.findings[0].ruling is Ruling.LEAKS
     assert audited.next is None
-    assert from_data(to_data(audited.examination)) == audited.examination
+    data = to_data(audited.examination)
+    assert to_data(from_data(data)) == data
 
 
 def test_answers_and_scores_of_two_judges_in_files_of_their_own(tmp_path: Path) -> None:
@@ -49,6 +52,8 @@ def test_answers_and_scores_of_two_judges_in_files_of_their_own(tmp_path: Path) 
     assert read.table.frame["judge"].unique().sort().to_list() == ["mild", "strict"]
     found = examine_halo(read, HaloOptions())
     assert [one.name for one in found.examination.judges] == ["strict (recorded)", "mild (recorded)"]
+    beside = next(one for one in found.examination.findings if one.name == "halo_judges")
+    assert beside.sentence.startswith("2 judges of the same answers: the scores of 2 follow")
     judged = {one.judge for one in found.examination.findings}
     assert judged == {one.fingerprint for one in found.examination.judges} | {""}
     only = of_judges(read.table, ["mild"])
@@ -75,7 +80,10 @@ def test_outcomes_alone_are_told_without_a_judge(tmp_path: Path) -> None:
 
 
 def test_predictions_are_read_with_what_the_harness_left(tmp_path: Path) -> None:
-    rows = [{"instance_id": f"a__b-{n}", "model_name_or_path": "m", "model_patch": "diff" if n else ""} for n in range(3)]
+    rows = [
+        {"instance_id": f"a__b-{n}", "model_name_or_path": "m", "model_patch": "diff" if n else ""}
+        for n in range(3)
+    ]
     path = tmp_path / "preds.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]), encoding="utf-8")
     (tmp_path / "m.run.json").write_text(
@@ -85,6 +93,16 @@ def test_predictions_are_read_with_what_the_harness_left(tmp_path: Path) -> None
     assert read.table.frame["truth_status"].to_list() == ["not_applied", "passed", "failed"]
     assert read.table.frame["repository"].to_list() == ["a/b"] * 3
     assert "1 entries with faults" in read.notes[0]
+
+
+def test_code_is_taken_out_of_prose(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    answer = "Here you are:\n```python\nx = 1\n```\n"
+    path.write_text(
+        json.dumps({"task_id": "t", "system": "m", "answer": answer, "passed": False}) + "\n", "utf-8"
+    )
+    row = read_tables([path]).table.frame.row(0, named=True)
+    assert (row["text"], row["system"], row["truth_status"]) == ("x = 1\n", "m", "failed")
 
 
 def test_what_is_left_to_execute_is_handed_on(tmp_path: Path) -> None:
@@ -110,7 +128,9 @@ def test_no_table_and_contradictions_between_tables(tmp_path: Path) -> None:
 def length_scores(table: pl.DataFrame) -> pl.DataFrame:
     """Return a stand-in for a judge: longer programs score higher, and so do those that pass."""
     size = 1 - (pl.col("text").str.len_chars() / -800.0).exp()
-    return table.with_columns(judge=pl.lit("length"), value=0.5 * size + 0.2 * pl.col("truth_passed").cast(pl.Float64))
+    return table.with_columns(
+        judge=pl.lit("length"), value=0.5 * size + 0.2 * pl.col("truth_passed").cast(pl.Float64)
+    )
 
 
 @needs_shared
@@ -132,7 +152,10 @@ def test_programs_of_six_models_and_seven_harnesses_are_audited_whole() -> None:
     [
         ("swe-bench-pro/outcomes.jsonl", "1,657 of 6,606 that were run pass, 0 pass nothing"),
         ("multi-swe-bench-java/submissions.jsonl.gz", "17 of 256 that were run pass, 236 pass nothing"),
-        ("swe-bench-verified-100/claude_code_vexp_opus45.jsonl", "73 of 100 that were run pass, 16 pass nothing"),
+        (
+            "swe-bench-verified-100/claude_code_vexp_opus45.jsonl",
+            "73 of 100 that were run pass, 16 pass nothing",
+        ),
     ],
 )
 def test_tables_of_patches_say_what_can_be_concluded(name: str, said: str) -> None:

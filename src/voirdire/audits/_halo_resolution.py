@@ -22,6 +22,9 @@ FEWEST_FOR_ARM = 5
 """Passing and failing answers of a system that its place among mixtures needs, each."""
 
 FEWEST_SYSTEMS = 3
+FEW, DRAWS_OF_FEW, DRAWS_OF_MANY = 20, 100_000, 20_000
+"""Up to so many systems the critical value of ranks is drawn more finely."""
+
 HALF_TAIL = 0.975
 """Level of the intervals of style and gap, so that both hold together at 95 %."""
 
@@ -270,7 +273,8 @@ def ranking_of(answers: Answers, tie: float, *, seed: int = 0) -> Ranking | str:
         found = within_task_effects(given.group, given.task, given.value)
     except DataError as error:
         return str(error)
-    by_score = rank_sets(found.effects, found.covariance, seed=seed)
+    draws = DRAWS_OF_FEW if len(found.systems) <= FEW else DRAWS_OF_MANY
+    by_score = rank_sets(found.effects, found.covariance, seed=seed, draws=draws)
     with_ties = rank_sets(found.effects, found.covariance, tie=tie, critical=by_score.critical)
     means = dict(frame.group_by("system").agg(pl.col("value").mean()).iter_rows())
     run = frame.filter(frame["known"])
@@ -297,7 +301,9 @@ def _by_truth(run: "pl.DataFrame", systems: Sequence[str], *, seed: int) -> "Ran
         found = within_task_effects(given.group, given.task, given.value)
     except DataError:
         return None
-    return rank_sets(found.effects, found.covariance, seed=seed) if found.systems == tuple(systems) else None
+    draws = DRAWS_OF_FEW if len(systems) <= FEW else DRAWS_OF_MANY
+    same = found.systems == tuple(systems)
+    return rank_sets(found.effects, found.covariance, seed=seed, draws=draws) if same else None
 
 
 # --- findings -----------------------------------------------------------------------------------------
@@ -418,9 +424,7 @@ def _rank_sentence(answers: Answers, found: Ranking, tie: float) -> str:
         else f"less than {tie:.3f} score points is a tie"
     )
     wrong = _contradicted(found)
-    against = (
-        "" if wrong is None else f" In {wrong} of them the executed tests are shown to say the opposite."
-    )
+    against = "" if wrong is None or not apart else f" In {wrong} of them executed tests show the opposite."
     return (
         f"By the scores of {answers.judge}, {apart} of {pairs} pairs of systems are apart ({said}).{against}"
     )

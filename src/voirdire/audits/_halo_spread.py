@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from voirdire.stats.system_effects import Spread, SystemEffects
 
 PERMUTATIONS = 999
+"""Exchanges within tasks behind a ruling."""
+
+TABLE_PERMUTATIONS = 499
+"""The same behind a row of a table."""
+
 FEWEST_SYSTEMS = 3
 MORE_SYSTEMS = "More systems, rather than more tasks: how far few systems spread says little about others."
 RECORDED = StatedRule(permits=None, agree=0, asked=0, missing=0, note="an audit of scores: nobody was asked")
@@ -99,7 +104,7 @@ def spreads_of(
     near_misses: bool,
     title: str,
     seed: int = 0,
-    permutations: int = PERMUTATIONS,
+    permutations: int = TABLE_PERMUTATIONS,
 ) -> Spreads:
     """Return the spreads between groups with enough zero-pass answers to be ranked."""
     stratum = answers.stratum(STRATUM_OF[zero], near_misses=near_misses)
@@ -322,46 +327,36 @@ def blocks_of(answers: Answers, *, seed: int = 0) -> tuple[Block, ...]:
     return tuple(tables)
 
 
+ZERO_NAMES = {Stratum.ZERO_TARGET: "zero pass", Stratum.ZERO_ANY: "none passes"}
+
+
 def _groups_table(answers: Answers, grouping: Grouping, title: str) -> TableBlock:
+    alike = answers.frame["zero_target"].equals(answers.frame["zero_any"])
+    strata = [Stratum.ZERO_TARGET] if alike else list(ZERO_NAMES)
     alone = {group.name: group for group in groups_of(answers, grouping, near_misses=False)}
-    rows = [_group_row(group, alone[group.name]) for group in groups_of(answers, grouping)]
-    columns = [
-        grouping.noun,
-        "answers run",
-        "solve rate",
-        "low",
-        "high",
-        "scored",
-        "mean score",
-        "failed",
-        "mean, failed",
-    ]
-    for zero in ("zero pass", "zero pass, any test"):
-        columns += [
-            zero,
-            f"mean, {zero}",
-            f"{zero}, low",
-            f"{zero}, high",
-            f"mean, {zero}, near-misses apart",
-        ]
+    columns = [grouping.noun, "run", "solve rate", "low", "high", "scored", "mean", "failed", "mean, failed"]
+    for name in (ZERO_NAMES[stratum] for stratum in strata):
+        columns += [name, f"mean, {name}", f"{name}, low", f"{name}, high", f"mean, {name}, apart"]
     return TableBlock(
         title=f"Solve rate against mean score, {title}",
         columns=columns,
-        rows=rows,
+        rows=[_group_row(group, alone[group.name], strata) for group in groups_of(answers, grouping)],
         note=(
-            "Zero pass: no test passes that had to start passing; any test: none passes at all. Intervals count tasks. "
+            "Zero pass: no test passes that had to start passing; none passes: no test at all"
+            + (", which are the same answers here. " if alike else ". ")
+            + "Apart: with mechanical near-misses set apart. Intervals count tasks. "
             f"With fewer than {RANKED_FROM} zero-pass answers a mean is listed, not ranked."
         ),
     )
 
 
-def _group_row(group: Group, apart: Group) -> list[Cell]:
+def _group_row(group: Group, apart: Group, strata: Sequence[Stratum]) -> list[Cell]:
     every, failed = group.scores[Stratum.ALL], group.scores[Stratum.FAILED]
     row: list[Cell] = [
         *(group.name, group.solved.n, group.solved.value, group.solved.low, group.solved.high),
         *(every.n, every.value, failed.n, failed.value),
     ]
-    for stratum in (Stratum.ZERO_TARGET, Stratum.ZERO_ANY):
+    for stratum in strata:
         zero = group.scores[stratum]
         row += [zero.n, zero.value, zero.low, zero.high, apart.scores[stratum].value]
     return row

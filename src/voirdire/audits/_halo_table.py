@@ -4,8 +4,8 @@ An answer fails with tests that pass, or with none: the second kind is where a j
 never ran as it was meant (does not apply, does not parse, does not import, a broken environment) is set apart by name.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -78,7 +78,7 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True)
 class HaloOptions:
-    """What a halo audit is told. `scale`: ends of the judge's scale; None: 0 to 1.
+    """What a halo audit is told. `scale`: ends of the judges' scale; None: 0 to 1. `scales`: of judges with their own.
 
     `everywhere`: pairs of systems outside the resolution limit are corrected too. `labels_drawn`: executed answers are taken
     as drawn at random whatever their scores look like. `execute_next`: how many further answers are named for execution.
@@ -89,6 +89,7 @@ class HaloOptions:
     labels_drawn: bool = False
     execute_next: int = 50
     seed: int = 0
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,10 @@ class Answers:
         return [str(name) for name, harnesses in counts.iter_rows() if harnesses > 1]
 
 
-def answers_of(table: VerdictTable, *, scale: tuple[float, float] | None = None) -> list[Answers]:
+def answers_of(table: VerdictTable, options: HaloOptions | None = None) -> list[Answers]:
     """Return the answers by judge, in the order of the table.
 
-    `scale`: the ends of the judge's scale; None: scores lie between 0 and 1 as they are. Raises DataError for columns that
+    Scores are brought to 0 to 1 from the scales that the options give. Raises DataError for columns that
     are not there, no score at all, one outside the scale, an answer scored twice, or truth that contradicts itself.
     """
     import polars as pl
@@ -157,7 +158,7 @@ def answers_of(table: VerdictTable, *, scale: tuple[float, float] | None = None)
     table.require(*NEEDS)
     frame = _completed(table.frame)
     _check_twice(frame)
-    frame = _scaled(frame, scale)
+    frame = _scaled(frame, options or HaloOptions())
     _check_truth(frame)
     frame = _with_strata(frame)
     judged = frame.filter(pl.col("judge").is_not_null())
@@ -221,22 +222,38 @@ def _check_twice(frame: "pl.DataFrame") -> None:
         )
 
 
-def _scaled(frame: "pl.DataFrame", scale: tuple[float, float] | None) -> "pl.DataFrame":
+def _scaled(frame: "pl.DataFrame", options: HaloOptions) -> "pl.DataFrame":
     import polars as pl
 
-    low, high = scale or (0.0, 1.0)
-    if not low < high:
-        raise DataError(
-            f"a scale from {low:g} to {high:g} is none", hint="give its low end first, as in --scale 0,10"
+    for one in (options.scale, *options.scales.values()):
+        if one is not None and not one[0] < one[1]:
+            raise DataError(
+                f"a scale from {one[0]:g} to {one[1]:g} is none",
+                hint="give its low end first, as in --scale 0,10",
+            )
+    low, high = options.scale or (0.0, 1.0)
+    own = {judge: ends for judge, ends in options.scales.items() if judge in set(frame["judge"].to_list())}
+    ends = [
+        pl.col("judge")
+        .replace_strict(
+            {judge: one[end] for judge, one in own.items()}, default=None, return_dtype=pl.Float64
         )
-    strange = frame.filter((pl.col("value") < low) | (pl.col("value") > high) | pl.col("value").is_nan())
+        .fill_null(other)
+        .alias(name)
+        for end, other, name in ((0, low, "scale_low"), (1, high, "scale_high"))
+    ]
+    frame = frame.with_columns(*ends) if own else frame.with_columns(scale_low=low, scale_high=high)
+    value = pl.col("value")
+    strange = frame.filter((value < pl.col("scale_low")) | (value > pl.col("scale_high")) | value.is_nan())
     if strange.height:
         row = strange.row(0, named=True)
         raise DataError(
-            f"system '{row['system']}', task '{row['task']}': the score is {row['value']:g}, outside {low:g} to {high:g}",
+            f"system '{row['system']}', task '{row['task']}': the score is {row['value']:g}, "
+            f"outside {row['scale_low']:g} to {row['scale_high']:g}",
             hint="say the ends of the judge's scale, as in --scale 0,10",
         )
-    return frame.with_columns((pl.col("value") - low) / (high - low))
+    span = pl.col("scale_high") - pl.col("scale_low")
+    return frame.with_columns((value - pl.col("scale_low")) / span).drop("scale_low", "scale_high")
 
 
 def _check_truth(frame: "pl.DataFrame") -> None:

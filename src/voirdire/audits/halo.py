@@ -12,6 +12,7 @@ from voirdire.audits import _halo_best, _halo_calibration, _halo_features, _halo
 from voirdire.audits._halo_resolution import limit_of
 from voirdire.audits._halo_spread import compared, measurement
 from voirdire.audits._halo_table import NEEDS, Answers, HaloOptions, answers_of, plain_answers
+from voirdire.audits._replay_rulings import counted
 from voirdire.blocks import Cell, TableBlock
 from voirdire.model import Finding, FindingKind, Measurement, VerdictTable
 
@@ -26,7 +27,7 @@ def audit(table: VerdictTable, *, options: HaloOptions | None = None) -> list[Fi
     Raises DataError as `_halo_table.answers_of` does.
     """
     chosen = options or HaloOptions()
-    return [one for answers in answers_of(table, scale=chosen.scale) for one in described(answers, chosen)]
+    return [one for answers in answers_of(table, chosen) for one in described(answers, chosen)]
 
 
 def described(answers: Answers, options: HaloOptions) -> list[Finding]:
@@ -43,7 +44,7 @@ def described(answers: Answers, options: HaloOptions) -> list[Finding]:
 def families(table: VerdictTable, *, options: HaloOptions | None = None) -> dict[str, list[Measurement]]:
     """Return the spreads to be ruled on, by judge: one family of tests each, the first with all tables."""
     chosen = options or HaloOptions()
-    return {answers.judge: measured(answers, chosen) for answers in answers_of(table, scale=chosen.scale)}
+    return {answers.judge: measured(answers, chosen) for answers in answers_of(table, chosen)}
 
 
 def measured(answers: Answers, options: HaloOptions) -> list[Measurement]:
@@ -65,8 +66,8 @@ def outcomes(table: VerdictTable) -> Finding:
         subject="answers",
         judge="",
         sentence=(
-            f"{answers.frame.height:,} answers of {answers.frame['system'].n_unique()} systems to "
-            f"{answers.frame['task'].n_unique():,} tasks: {passed:,} of {run:,} that were run pass, {zero:,} pass nothing."
+            f"{counted(answers.frame.height, 'answer')} of {counted(answers.frame['system'].n_unique(), 'system')} to "
+            f"{counted(answers.frame['task'].n_unique(), 'task')}: {passed:,} of {run:,} that were run pass, {zero:,} pass nothing."
         ),
         flags=_cannot_say(answers),
         blocks=(_outcomes_table(answers),),

@@ -107,16 +107,21 @@ class Session:
     def finish(self, examination: Examination) -> int:
         """Write findings.json and the page, print what was found, return the exit code."""
         from voirdire.report.findings_file import to_text
-        from voirdire.report.write import write
 
-        examination = _dated(examination)
-        with self.asker.busy("drawing the page"):
-            page = write(examination, self.settings.out)
+        examination, page = self.write(examination)
         if self.settings.as_json:
             print(to_text(examination).rstrip("\n"))
         self.say(found_text(examination, judges=self.addresses))
         self.say(f"report: {page}")
         return FINE if examination.account.partial is None else INCOMPLETE
+
+    def write(self, examination: Examination) -> tuple[Examination, Path]:
+        """Write findings.json and the page; return the examination with its date, and the page's path."""
+        from voirdire.report.write import write
+
+        whole = dated(examination)
+        with self.asker.busy("drawing the page"):
+            return whole, write(whole, self.settings.out)
 
 
 @contextmanager
@@ -195,7 +200,7 @@ def found_text(examination: Examination, *, judges: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def _dated(examination: Examination) -> Examination:
+def dated(examination: Examination) -> Examination:
     """Return the examination with the time at which it was finished, in UTC, and the version that made it."""
     from importlib.metadata import version
 

@@ -35,8 +35,12 @@ def command(
         typer.Option("--judge", "-j", metavar="NAME", help="Only this judge's scores; repeat for several."),
     ] = None,
     scale: Annotated[
-        str | None,
-        typer.Option("--scale", metavar="LOW,HIGH", help="Ends of the judge's scale; default: 0,1."),
+        list[str] | None,
+        typer.Option(
+            "--scale",
+            metavar="[JUDGE=]LOW,HIGH",
+            help="Ends of the scale, of all judges or of one; default: 0,1.",
+        ),
     ] = None,
     everywhere: Annotated[
         bool,
@@ -68,8 +72,10 @@ def command(
     from voirdire.audits._halo_table import HaloOptions
     from voirdire.studies.halo import Read, examine_halo, of_judges, read_tables
 
+    every, own = _scales(scale or [])
     options = HaloOptions(
-        scale=_scale(scale),
+        scale=every,
+        scales=own,
         everywhere=everywhere,
         labels_drawn=at_random,
         execute_next=execute_next,
@@ -82,16 +88,26 @@ def command(
     return FINE
 
 
-def _scale(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        low, high = (float(word) for word in text.split(","))
-    except ValueError:
-        raise UsageError(
-            f"--scale: '{text}' is no scale", hint="give its two ends, as in --scale 0,10"
-        ) from None
-    return low, high
+Ends = tuple[float, float]
+
+
+def _scales(texts: list[str]) -> tuple[Ends | None, dict[str, Ends]]:
+    """Return the ends of the scale of all judges (None: not given), and of those that have their own."""
+    every: Ends | None = None
+    own: dict[str, Ends] = {}
+    for text in texts:
+        judge, given, ends = text.rpartition("=")
+        try:
+            low, high = (float(word) for word in ends.split(","))
+        except ValueError:
+            raise UsageError(
+                f"--scale: '{text}' is no scale", hint="give its two ends, as in --scale 0,10"
+            ) from None
+        if given:
+            own[judge] = (low, high)
+        else:
+            every = (low, high)
+    return every, own
 
 
 def _named_file(text: str) -> tuple[str, Path]:

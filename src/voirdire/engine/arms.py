@@ -102,14 +102,19 @@ def superiority(base: Side, variant: Side, compared: Compared) -> Estimate:
     low_arm = arm_of(base, compared.question, compared.measure)
     high_arm = arm_of(variant, compared.question, compared.measure)
     arms = [(low_arm, high_arm)]
+    estimate = counted(_superiority(low_arm, high_arm, compared), arms)
+    return replace(estimate, by_arm={"base": low_arm.values, "variant": high_arm.values})
+
+
+def _superiority(low_arm: Arm, high_arm: Arm, compared: Compared) -> Estimate:
     if not low_arm.values or not high_arm.values:
-        return counted(Estimate(None, unit="repeats of each version", note=nothing_read(arms)), arms)
+        return Estimate(None, unit="repeats of each version", note=nothing_read([(low_arm, high_arm)]))
     if compared.deterministic and low_arm.constant and high_arm.constant:
-        return counted(_exact(low_arm, high_arm), arms)
+        return _exact(low_arm, high_arm)
     pairs = min(len(low_arm.values), len(high_arm.values))
     sequential = compared.look is not None and compared.look < pairs
     compare = superiority_sequence if sequential else probability_of_superiority
-    estimate = replace(
+    return replace(
         compare(low_arm.values, high_arm.values),
         bounds=missing_bounds(
             low_arm.values,
@@ -122,7 +127,6 @@ def superiority(base: Side, variant: Side, compared: Compared) -> Estimate:
         n=pairs,
         unit="repeats of each version",
     )
-    return counted(estimate, arms)
 
 
 def _exact(base: Arm, variant: Arm) -> Estimate:

@@ -79,6 +79,7 @@ def _finding(
         flags=(*one.flags, *missing_flags(one.estimate)),
         blocks=one.blocks,
         references=one.references,
+        expect=one.expect,
     )
 
 

@@ -117,9 +117,9 @@ def _checked(
 
 
 def _over_cases(probe: Probe, cases: Sequence[Measurement]) -> Measurement:
-    estimate = _mean_of([case.estimate for case in cases])
-    control = _mean_of([case.control for case in cases if case.control is not None])
-    checks = [case.check for case in cases if case.check is not None]
+    estimate = _mean_of({case.subject: case.estimate for case in cases})
+    control = _mean_of({case.subject: case.control for case in cases if case.control is not None})
+    checks = {case.subject: case.check for case in cases if case.check is not None}
     settles = settle_by_cases(estimate, probe.line)
     return replace(
         _about(probe, JUDGE, Unit.CASE, estimate, control, settles),
@@ -129,7 +129,8 @@ def _over_cases(probe: Probe, cases: Sequence[Measurement]) -> Measurement:
     )
 
 
-def _mean_of(estimates: Sequence[Estimate]) -> Estimate:
+def _mean_of(by_case: Mapping[str, Estimate]) -> Estimate:
+    estimates = list(by_case.values())
     values = [estimate.value for estimate in estimates if estimate.value is not None]
     over = superiority_over_cases(values) if values else Estimate(None, note="no case could be read")
     return replace(
@@ -138,7 +139,16 @@ def _mean_of(estimates: Sequence[Estimate]) -> Estimate:
         bounds=_mean_bounds(estimates),
         missing=_summed([estimate.missing for estimate in estimates]),
         asked=_summed([estimate.asked for estimate in estimates]),
+        by_unit={case: estimate.value for case, estimate in by_case.items()},
+        read_by_unit={
+            case: _share_read(sum(estimate.missing.values()), sum(estimate.asked.values()))
+            for case, estimate in by_case.items()
+        },
     )
+
+
+def _share_read(missing: int, asked: int) -> float:
+    return (asked - missing) / asked if asked else 0.0
 
 
 def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -180,11 +190,21 @@ def _shift(probe: Probe, pairs: Sequence[tuple[Side, Side]], span: Span) -> Esti
     """Return the mean shift from base to variant over items that were read on both sides."""
     arms = [tuple(arm_of(side, probe.question, probe.measure) for side in pair) for pair in pairs]
     both: list[tuple[Arm, Arm]] = [(base, variant) for base, variant in arms]
-    shifts = [variant.mean - base.mean for base, variant in both if base.values and variant.values]
-    if not shifts:
-        return counted(Estimate(None, unit="items", note=nothing_read(both)), both)
-    estimate = _mean_shift(shifts, span)
-    return counted(replace(estimate, bounds=_shift_bounds(both, span), unit="items"), both)
+    shifts = [variant.mean - base.mean if base.values and variant.values else None for base, variant in both]
+    read = [shift for shift in shifts if shift is not None]
+    if read:
+        estimate = replace(_mean_shift(read, span), bounds=_shift_bounds(both, span), unit="items")
+    else:
+        estimate = Estimate(None, unit="items", note=nothing_read(both))
+    names = [base.item.id for base, _ in pairs]
+    return replace(
+        counted(estimate, both),
+        by_unit=dict(zip(names, shifts, strict=True)),
+        read_by_unit={
+            name: _share_read(base.missing + variant.missing, base.asked + variant.asked)
+            for name, (base, variant) in zip(names, both, strict=True)
+        },
+    )
 
 
 def _mean_shift(shifts: Sequence[float], span: Span) -> Estimate:

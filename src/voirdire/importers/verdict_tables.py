@@ -47,7 +47,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "label_chance": ("label_chance",),
     "repository": ("repository", "repo", "set"),
     "language": ("language",),
-    "text": ("patch", "code", "program", "text"),
+    "text": ("patch", "code", "program", "solution", "text"),
 }
 """What is read, and the names a column of it may have; the first one that is there counts."""
 

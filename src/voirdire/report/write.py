@@ -17,8 +17,8 @@ def write(examination: Examination, out: Path) -> Path:
 
     Each file is there whole or not at all. Raises UsageError where the folder cannot be written.
     """
-    _make_folder(out)
-    _write_whole(out / FINDINGS, to_text(examination))
+    make_folder(out)
+    write_whole(out / FINDINGS, to_text(examination))
     return write_page(out / FINDINGS, out)
 
 
@@ -27,12 +27,13 @@ def write_page(findings: Path, out: Path) -> Path:
     from voirdire.report.page import render
 
     page = render(read_data(findings))
-    _make_folder(out)
-    _write_whole(out / PAGE, page)
+    make_folder(out)
+    write_whole(out / PAGE, page)
     return out / PAGE
 
 
-def _make_folder(out: Path) -> None:
+def make_folder(out: Path) -> None:
+    """Make a folder with all above it; UsageError where that cannot be done."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -41,7 +42,8 @@ def _make_folder(out: Path) -> None:
         ) from error
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is there whole or not at all; UsageError where its folder cannot be written into."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

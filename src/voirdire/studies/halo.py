@@ -12,17 +12,28 @@ from typing import TYPE_CHECKING
 from voirdire.audits import halo
 from voirdire.audits._halo_calibration import to_execute
 from voirdire.audits._halo_table import Answers, HaloOptions, answers_of
+from voirdire.audits._replay_rulings import counted
+from voirdire.blocks import Cell, TableBlock
 from voirdire.engine.conclude import conclude
 from voirdire.errors import DataError, UsageError
-from voirdire.importers import swe_bench, swe_bench_pro
-from voirdire.importers.verdict_tables import joined, read_scores, read_verdicts, table_of_items
+from voirdire.importers import code_samples, swe_bench, swe_bench_pro
+from voirdire.importers.verdict_tables import (
+    joined,
+    read_scores,
+    read_verdicts,
+    table_of_items,
+    table_of_samples,
+)
 from voirdire.model import (
     Account,
+    Estimate,
     Examination,
     Finding,
     FindingKind,
     Identity,
     OutcomeFile,
+    Ruling,
+    SampleFile,
     VerdictTable,
 )
 
@@ -88,17 +99,35 @@ def _read(path: Path) -> Read:
         return _outcomes(swe_bench.read_outcomes(path))
     if '"prefix":' in head and swe_bench_pro.sniff(head):
         return _outcomes(swe_bench_pro.read_outcomes(path))
+    if _is_prose(head):
+        return _programs(code_samples.read_samples(path))
     return Read(read_verdicts(path))
+
+
+def _is_prose(head: str) -> bool:
+    """Whether a file holds answers out of which the code is still to be taken."""
+    keys = (*code_samples.PROGRAM, "patch", "solution", "score", "value")
+    return code_samples.sniff(head) and not any(f'"{key}":' in head.partition("\n")[0] for key in keys)
+
+
+def _programs(read: SampleFile) -> Read:
+    if not read.samples:
+        raise DataError(f"{read.path}: no entry could be read", hint="see what is wrong with its first line")
+    return Read(table_of_samples(read.samples), _faults(read))
 
 
 def _outcomes(read: OutcomeFile) -> Read:
     if not read.items:
         raise DataError(f"{read.path}: no entry could be read", hint="see what is wrong with its first line")
-    name = Path(read.path).name
+    return Read(table_of_items(read.items), _faults(read))
+
+
+def _faults(read: OutcomeFile | SampleFile) -> tuple[str, ...]:
+    if not read.faults:
+        return ()
     shown = "; ".join(f"{fault.where}: {fault.message}" for fault in read.faults[:FAULTS_SHOWN])
     more = f"; and {len(read.faults) - FAULTS_SHOWN} more" if len(read.faults) > FAULTS_SHOWN else ""
-    notes = (f"{name}: {len(read.faults)} entries with faults: {shown}{more}",) if read.faults else ()
-    return Read(table_of_items(read.items), notes)
+    return (f"{Path(read.path).name}: {len(read.faults)} entries with faults: {shown}{more}",)
 
 
 def _head(path: Path) -> str:
@@ -128,14 +157,15 @@ def examine_halo(read: Read, options: HaloOptions) -> Audited:
     if not read.table.frame["value"].is_not_null().any():
         silent = replace(outcomes, flags=(NOBODY_JUDGED, *outcomes.flags))
         return Audited(_examination([silent], [], read), None)
-    judged = answers_of(read.table, scale=options.scale)
+    judged = answers_of(read.table, options)
     identities = [_identity(one) for one in judged]
     findings = [
         finding
         for answers, identity in zip(judged, identities, strict=True)
         for finding in _findings(answers, identity, options)
     ]
-    return Audited(_examination([*findings, outcomes], identities, read), _next(judged[0], options))
+    beside = _side_by_side(findings, identities)
+    return Audited(_examination([*findings, *beside, outcomes], identities, read), _next(judged[0], options))
 
 
 NOBODY_JUDGED = "there are no scores: nothing is said about a judge; give recorded verdicts with --scores"
@@ -156,15 +186,59 @@ def _findings(answers: Answers, identity: Identity, options: HaloOptions) -> lis
     return [*ruled, *described]
 
 
+def _side_by_side(findings: Sequence[Finding], judges: Sequence[Identity]) -> list[Finding]:
+    """Return the judges of one table beside one another; nothing where there is one."""
+    if len(judges) < 2:
+        return []
+    rows: list[list[Cell]] = []
+    for judge in judges:
+        own = [one for one in findings if one.judge == judge.fingerprint]
+        spread = next(one for one in own if one.name == "zero_pass" and one.subject == "judge")
+        limit = next(one for one in own if one.name == "resolution").estimate or Estimate(None)
+        best = next(one for one in own if one.name == "best_of_n").estimate or Estimate(None)
+        deviation, gap = spread.estimate or Estimate(None), spread.control or Estimate(None)
+        rows.append(
+            [
+                *(judge.name, spread.ruling.value if spread.ruling else ""),
+                *(deviation.value, deviation.low, deviation.high, sum(deviation.missing.values())),
+                *(gap.value, limit.value, limit.low, limit.high, best.value),
+            ]
+        )
+    leaking = sum(row[1] == Ruling.LEAKS.value for row in rows)
+    return [
+        Finding(
+            id="halo_judges/all",
+            kind=FindingKind.AUDIT,
+            name="halo_judges",
+            subject=f"{len(judges)} judges",
+            judge="",
+            sentence=f"{len(judges)} judges of the same answers: the scores of {leaking} follow who wrote what passes nothing.",
+            blocks=(
+                TableBlock(
+                    title="Judges side by side",
+                    columns=(
+                        *("judge", "ruling", "deviation where nothing passes", "low", "high", "missing"),
+                        *("gap between passing and failing", "resolution limit, share of success"),
+                        *("limit, low", "limit, high", "gain of best of N"),
+                    ),
+                    rows=rows,
+                    note="Each on the answers that it scored, brought to 0 to 1 from its own scale.",
+                ),
+            ),
+        )
+    ]
+
+
 def _examination(findings: Sequence[Finding], judges: Sequence[Identity], read: Read) -> Examination:
     frame = read.table.frame
     missing = int(frame["value"].null_count()) if judges else 0
-    scored = frame.height - missing
+    scored, unnamed = frame.height - missing, frame["judge"].null_count()
     notes = [
-        f"{scored:,} scores of {len(judges)} judges; {missing:,} answers have none."
+        f"{scored:,} scores of {counted(len(judges), 'judge')}; {missing:,} answers have none."
         if judges
         else NOBODY_JUDGED,
         "Nobody was asked: scores and outcomes are as the files hold them.",
+        *([f"{unnamed:,} answers name no judge and have no score: left out."] if judges and unnamed else []),
         *read.notes,
     ]
     return Examination(

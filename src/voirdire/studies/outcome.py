@@ -121,6 +121,7 @@ async def examine_outcome(
         account=asker.account,
         self_checks=checks,
         notes=(*_notes(items), *options.notes),
+        items={item.id: item.digest for item in items},
     )
 
 

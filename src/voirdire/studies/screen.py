@@ -78,4 +78,5 @@ async def examine_probes(
         account=asker.account,
         self_checks=[check for run in runs for check in run.self_checks],
         notes=(units(len(items), "items"),),
+        items={item.id: item.digest for item in items},
     )
