@@ -58,3 +58,10 @@ def test_words() -> None:
     assert numerals.share(1, 3) == "33.3 %"
     assert numerals.share(0, 0) == "–"
     assert numerals.interval(0.1, None) == "–"
+
+
+def test_a_moment_is_told_to_the_minute_and_anything_else_as_it_stands() -> None:
+    assert numerals.moment("2026-11-30T23:33:40+00:00") == "2026-11-30 23:33 UTC"
+    assert numerals.moment("2026-11-30T23:33:40") == "2026-11-30 23:33"
+    assert numerals.moment("last week") == "last week"
+    assert numerals.moment("") == ""

@@ -1,6 +1,7 @@
 """Numbers as the page prints them: few digits, a true minus sign, the same width in a column."""
 
 import math
+from datetime import datetime, timedelta
 
 MINUS = "\u2212"
 
@@ -57,3 +58,12 @@ def listing(words: list[str]) -> str:
 def counted(amount: int, noun: str, plural: str = "") -> str:
     """Return '1 case' or '3 cases'."""
     return f"{amount:,} {noun if amount == 1 else plural or noun + 's'}"
+
+
+def moment(iso: str) -> str:
+    """Return an ISO time to the minute, in UTC where it says so; a text that is none as it stands."""
+    try:
+        when = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{when:%Y-%m-%d %H:%M}{' UTC' if when.utcoffset() == timedelta(0) else ''}"

@@ -15,6 +15,7 @@ from voirdire.report import figures, sections
 from voirdire.report.findings_file import from_data
 from voirdire.report.missing import missing_answers
 from voirdire.report.names import judges_in_words
+from voirdire.report.numerals import moment
 from voirdire.report.paper import Paper, resource
 from voirdire.report.visible import visible
 
@@ -29,6 +30,7 @@ def render(data: object) -> str:
         title=visible(examination.title),
         examination=examination,
         judges=judges_in_words(examination),
+        made=moment(examination.made),
         missing=missing_answers(examination.account),
         sections=_sections(examination, paper),
         style=Markup(style),

@@ -47,11 +47,11 @@ class Slice:
 
 
 QUICK = Slice(
-    pairs=12,
+    pairs=10,
     programs=8,
     short=("coding", "operations", "support"),
     recorded=("recorded-short",),
-    longest_pair=600,
+    longest_pair=400,
     longest_program=1300,
 )
 """About a minute of judging on two quiet cores: time goes into the prompt, so pairs of long texts are left out."""
