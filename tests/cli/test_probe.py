@@ -178,6 +178,10 @@ def bad_files(folder: Path) -> None:
     lines: dict[str, list[dict[str, object]]] = {
         "equal": [{"id": "e", "parts": {**pair, **equal}}],
         "order": [{"id": "o", "parts": {**pair, **equal, "response_b": "z", "order": "zz"}}],
+        "lacks": [
+            {"id": "whole", "parts": {**pair, **equal, "response_b": "z"}},
+            {"id": "half", "parts": {**pair, "response_a": "y"}},
+        ],
         "copies": [{"id": name, "parts": {**pair, **equal, "response_b": "z"}} for name in ("a", "b")],
     }
     for name, items in lines.items():
@@ -216,6 +220,10 @@ WRONG = {
     ("probe", "brace.toml"): ("brace.toml: [prompt] user, line 3: '{{second}' lacks a brace", "{{second}}"),
     ("probe", JUDGE, "equal.jsonl"): ("item 'e': its two responses are equal", "remove it"),
     ("probe", JUDGE, "order.jsonl"): ("order is 'zz'", "use 'ab' or 'ba'"),
+    ("probe", JUDGE, "lacks.jsonl"): (
+        "fits all but 1 of 2 items: 'half' has no part 'response_b'",
+        "leave the item out",
+    ),
     ("probe", JUDGE, "copies.jsonl"): ("item 'b' is a copy of 'a'", "made by --repeats"),
 }
 

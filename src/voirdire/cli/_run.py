@@ -86,13 +86,15 @@ class Session:
         return judge
 
     def proceed(self, calls: Sequence[Call]) -> bool:
-        """Print what the calls will take; False where `--dry-run` ends the command here."""
+        """Print what the calls will take and make the folder of the results; False where `--dry-run` ends the command here."""
         forecast = self.asker.forecast(calls)
         self.asker.foresee(forecast)
         if self.settings.dry_run and self.settings.as_json:
             print(json.dumps(asdict(forecast)))
         else:
             self.say(forecast_text(forecast))
+        if not self.settings.dry_run:
+            _made(self.settings.out)
         return not self.settings.dry_run
 
     def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -164,6 +166,17 @@ def _refuse_unwritable(out: Path) -> None:
         )
 
 
+def _made(out: Path) -> None:
+    """Make the folder of the results before anything is paid for; UsageError where it cannot be."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--out {out}: the folder cannot be made: {(error.strerror or str(error)).lower()}",
+            hint="name another folder with --out",
+        ) from None
+
+
 async def _close(judges: Sequence[Judge]) -> None:
     for judge in judges:
         await judge.close()
@@ -191,7 +204,12 @@ def found_text(examination: Examination, *, judges: Sequence[str] = ()) -> str:
     if account.partial is not None:
         said = f"partial: {account.partial.rstrip('.')}."
         if account.asked + account.cached > account.failed:
-            said += " What came in is kept; the same command goes on from there."
+            said += " What came in is kept"
+            said += (
+                ", and is not asked for again."
+                if account.read == 0
+                else "; the same command goes on from there."
+            )
         lines.append(textwrap.fill(said, COLUMNS, subsequent_indent="  "))
         if account.read == 0:
             lines.append(

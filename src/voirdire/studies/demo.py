@@ -54,7 +54,7 @@ QUICK = Slice(
     longest_pair=400,
     longest_program=1300,
 )
-"""About a minute of judging on two quiet cores: time goes into the prompt, so pairs of long texts are left out."""
+"""About 18,000 tokens, one to two minutes on two quiet cores: time goes into the prompt, so pairs of long texts are left out."""
 
 SEED = 0
 LLMBAR_PAIRS, PROGRAM_PAIRS = 100, 68

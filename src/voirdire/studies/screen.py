@@ -28,12 +28,28 @@ def probes_named(names: Sequence[str], items: Sequence[Item]) -> list[Probe]:
         return [_probe(name) for name in dict.fromkeys(names)]
     fitting = [probe for probe in map(_probe, plugins.names("probes")) if fits(probe, items)]
     if not fitting:
+        _refuse_incomplete(items)
         parts = sorted({part for item in items for part in item.parts})
         raise UsageError(
             f"no probe fits items with the parts {', '.join(parts)}",
             hint="`voirdire list probes` shows what each probe reads; `voirdire init` writes example items",
         )
     return fitting
+
+
+def _refuse_incomplete(items: Sequence[Item]) -> None:
+    """Raise UsageError for the first item that lacks what a probe reads and the other items have."""
+    for probe in map(_probe, plugins.names("probes")):
+        lacking = [(item, set(probe.reads) - shown(item.parts).keys()) for item in items]
+        without = [(item, parts) for item, parts in lacking if parts]
+        if 2 * len(without) <= len(items):
+            item, _ = without[0]
+            have = sorted(set().union(*(other.parts for other in items)) - item.parts.keys())
+            raise UsageError(
+                f"probe '{probe.name}' fits all but {len(without)} of {len(items)} items: '{item.id}' has no part "
+                f"{', '.join(map(repr, have))}",
+                hint="add the part to the item, or leave the item out",
+            )
 
 
 def _probe(name: str) -> Probe:
