@@ -188,7 +188,7 @@ def test_the_self_check_is_announced_and_can_be_stopped(number: signal.Signals, 
     assert time.monotonic() - began < 5.0
     assert done.code == 3
     assert done.err == "stopped by Ctrl-C or SIGTERM; the ledger keeps what was answered\n"
-    assert not (tmp_path / "voirdire-out").exists()
+    assert not (tmp_path / "voirdire-out" / "report.html").exists()
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path) -> None:

@@ -290,3 +290,22 @@ def test_no_shell_expands_anything(tmp_path: Path) -> None:
 def test_what_cannot_be_started_is_said_clearly(address: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_judge(read_spec(address), asking())
+
+
+def test_an_edited_module_that_the_program_imports_makes_it_another_judge(tmp_path: Path) -> None:
+    spec = program(tmp_path, "import helper")
+    (tmp_path / "helper.py").write_text("WORD = 1\n", encoding="utf-8")
+    before = open_judge(spec, asking()).identity.fingerprint
+    (tmp_path / "helper.py").write_text("WORD = 2\n", encoding="utf-8")
+    assert open_judge(spec, asking()).identity.fingerprint != before
+
+
+def test_an_edited_module_that_is_run_by_name_makes_it_another_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judge_module.py").write_text("WORD = 1\n", encoding="utf-8")
+    spec = read_spec(f"command:{shlex.quote(sys.executable)} -m judge_module")
+    before = open_judge(spec, asking()).identity.fingerprint
+    (tmp_path / "judge_module.py").write_text("WORD = 2\n", encoding="utf-8")
+    assert open_judge(spec, asking()).identity.fingerprint != before

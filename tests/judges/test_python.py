@@ -325,3 +325,47 @@ def test_a_message_of_another_role_is_passed_on(judge_file: Path) -> None:
         (Message("system", "s"), *with_system.messages), with_system.questions, with_system.reader
     )
     assert ask_once(read_spec(address), with_system)["role"].value == "system"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from helper import pick", "import helper", "import package.helper", "from package import helper"],
+)
+def test_an_edited_file_that_the_judge_imports_makes_it_another_judge(judge_file: Path, line: str) -> None:
+    helper = judge_file.parent / ("package/helper.py" if "package" in line else "helper.py")
+    helper.parent.mkdir(exist_ok=True)
+    (helper.parent / "deeper.py").write_text("WORD = 1\n", encoding="utf-8")
+    helper.write_text("def pick():\n    return 1\n", encoding="utf-8")
+    address = written(judge_file, f"{line}\ndef judge(call):\n    return 1\n")
+    before = fingerprint(address)
+    assert fingerprint(address) == before
+    (judge_file.parent / "beside.py").write_text("never imported", encoding="utf-8")
+    assert fingerprint(address) == before
+    inner = "from .deeper import WORD" if "package" in line else "from deeper import WORD"
+    helper.write_text(f"def pick():\n    {inner}\n    return WORD\n", encoding="utf-8")
+    second = fingerprint(address)
+    assert second != before
+    (helper.parent / "deeper.py").write_text("WORD = 2\n", encoding="utf-8")
+    assert fingerprint(address) not in (before, second)
+
+
+def test_what_it_prints_goes_to_standard_error(judge_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = (
+        'print("loaded")\ndef judge(call):\n    print("called")\n    return {"process": 1, "damage": 2}\n'
+    )
+    assert values(written(judge_file, source)) == {"process": 1.0, "damage": 2.0}
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "loaded\ncalled\n"
+    print("ours")
+    assert capsys.readouterr().out == "ours\n"
+
+
+def test_a_judge_that_would_end_the_program_is_a_call_that_failed(judge_file: Path) -> None:
+    import os
+
+    real = os._exit
+    address = written(judge_file, "import os\ndef judge(call):\n    os._exit(0)\n")
+    verdicts = ask_once(read_spec(address), asking("typed"))
+    assert {each.missing_because for each in verdicts.values()} == {"judge raised SystemExit: os._exit(0)"}
+    assert os._exit is real

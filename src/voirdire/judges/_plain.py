@@ -1,8 +1,9 @@
 """The request of a backend that is not a model: messages, named parts and questions as plain data."""
 
+import ast
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from hashlib import sha256
@@ -118,3 +119,57 @@ def text_lines(path: Path) -> list[str]:
         raise UsageError(
             f"cannot read {path}: {(error.strerror or str(error)).lower()}", hint="correct the path"
         ) from None
+
+
+def source_digests(start: Path, roots: Sequence[Path]) -> dict[str, str]:
+    """Return the SHA-256 of a Python file and of every file below `roots` that it imports, directly or not.
+
+    Found by reading import statements, those inside functions included; nothing is imported. What is loaded in another
+    way (`importlib`, data files) is not seen.
+    """
+    found: dict[Path, str] = {}
+    waiting = [start.resolve()]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = file_digest(path)
+            waiting += _imported_files(path, [path.parent, *(root.resolve() for root in roots)])
+    return {_short_name(path, start.resolve().parent): digest for path, digest in sorted(found.items())}
+
+
+def _short_name(path: Path, folder: Path) -> str:
+    return os.path.relpath(path, folder)
+
+
+def _imported_files(path: Path, roots: Sequence[Path]) -> Iterator[Path]:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [(roots, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            places = [path.parents[node.level - 1]] if 0 < node.level <= len(path.parents) else roots
+            start = f"{node.module}." if node.module else ""
+            names = [(places, f"{start}{alias.name}") for alias in node.names]
+        else:
+            continue
+        for places, name in names:
+            yield from _files_of(name, places)
+
+
+def _files_of(name: str, places: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that importing the dotted name would run, from the first place that has its first step."""
+    steps = [step for step in name.split(".") if step != "*"]
+    for place in places:
+        files = [
+            file
+            for n in range(1, len(steps) + 1)
+            for base in [place.joinpath(*steps[:n])]
+            for file in (base.with_suffix(".py"), base / "__init__.py")
+            if file.is_file()
+        ]
+        if files:
+            yield from (file.resolve() for file in files)
+            return

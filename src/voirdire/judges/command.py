@@ -10,18 +10,21 @@ option `processes` says how many may run at once. One that dies is started again
 anything but the line asked for, or is cut off by the time limit, is killed with its children, so that an answer can
 never be taken for another request's. Option `deterministic`: it promises the same answer to the same request.
 
-Its identity is the argument list and the SHA-256 of each argument that is a file.
+Its identity is the argument list and the SHA-256 of each argument that is a file, and, of a Python file or of what
+follows `-m`, of all files beside it that it imports, directly or not. What a shell script or another program calls is
+not seen: a judge that depends on more names its state in the option `version`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import shlex
 import signal
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +35,7 @@ from voirdire.judges._plain import (
     existing_program,
     file_digest,
     folder_of,
+    source_digests,
     switch,
     typed_answer,
     whole_number,
@@ -39,7 +43,7 @@ from voirdire.judges._plain import (
 from voirdire.judges._prompted import Backend, Rendered
 from voirdire.model import Answer, Asking, JudgeSpec, Request
 
-OPTIONS = frozenset({"processes", "deterministic"})
+OPTIONS = frozenset({"processes", "deterministic", "version"})
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of one answer line beyond which a program is taken to have gone wild."""
@@ -66,13 +70,27 @@ def open_backend(spec: JudgeSpec) -> Backend:
         settings={
             "backend": "command",
             "argv": argv,
-            "files_sha256": {name: file_digest(folder / name) for name in argv if (folder / name).is_file()},
+            "files_sha256": _digests(argv, folder),
             "sampling": dict(spec.sampling),
             "options": {name: value for name, value in spec.options.items() if name != "processes"},
         },
         deterministic=switch(spec, "deterministic"),
         bodies=PlainBodies(sampling=dict(spec.sampling)),
     )
+
+
+def _digests(argv: Sequence[str], folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file that the arguments name and, where it is Python, of what it imports."""
+    named = [folder / name for name in argv if (folder / name).is_file()]
+    for flag, name in itertools.pairwise(argv):
+        if flag == "-m":
+            base = folder.joinpath(*name.split("."))
+            named += [file for file in (base.with_suffix(".py"), base / "__main__.py") if file.is_file()]
+    found: dict[str, str] = {}
+    for place, file in enumerate(named):
+        one = source_digests(file, [folder]) if file.suffix == ".py" else {file.name: file_digest(file)}
+        found |= {f"{place}/{name}": digest for name, digest in one.items()}
+    return found
 
 
 class CommandBackend:

@@ -12,9 +12,10 @@ is a call that failed: missing now, asked again in the next run. A TryAgain, Quo
 itself is obeyed. A function that is not async runs in a thread of its own, which the time limit does not stop but
 abandons.
 
-Its identity is the function's name and the SHA-256 of the file that defines it; what that file imports is not seen, so
-a judge that depends on more names it in the option `version`. Option `deterministic`: it promises the same answer to
-the same request.
+Its identity is the function's name and the SHA-256 of the file that defines it and of all files beside it that this
+one imports, directly or not. Installed packages, data files and what is loaded in another way are not seen, so a judge
+that depends on them names its state in the option `version`. Option `deterministic`: it promises the same answer to
+the same request. What the function prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import importlib
 import importlib.util
 import inspect
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +33,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from voirdire.errors import JudgeError, UsageError
-from voirdire.judges._plain import PlainBodies, check_options, file_digest, folder_of, switch, typed_answer
+from voirdire.judges._plain import PlainBodies, check_options, folder_of, source_digests, switch, typed_answer
 from voirdire.judges._prompted import Backend, Rendered
 from voirdire.model import Answer, Asking, JudgeSpec, Request
 
@@ -63,18 +65,19 @@ def open_backend(spec: JudgeSpec) -> Backend:
             f"'{spec.model}' does not name a function",
             hint="write path/to/file.py:function or python:package.module:function",
         )
-    module = (
-        _from_file(folder_of(spec) / where)
-        if where.endswith(".py")
-        else _from_package(where, folder_of(spec))
-    )
+    with _CONTAINED:
+        module = (
+            _from_file(folder_of(spec) / where)
+            if where.endswith(".py")
+            else _from_package(where, folder_of(spec))
+        )
     function = _function(module, name, spec.model)
     return PythonBackend(
         function=function,
         settings={
             "backend": "python",
             "function": f"{Path(where).name if where.endswith('.py') else where}:{name}",
-            "source_sha256": _source_digest(function),
+            "source_sha256": _source_digests(function, folder_of(spec)),
             "sampling": dict(spec.sampling),
             "options": dict(spec.options),
         },
@@ -109,7 +112,8 @@ class PythonBackend:
         except _NotShownError as not_shown:
             return Answer(missing_because=str(not_shown))
         try:
-            returned = await _called(self.function, arguments)
+            with _CONTAINED:
+                returned = await _called(self.function, arguments)
         except JudgeError:
             raise
         except (Exception, SystemExit) as error:
@@ -202,8 +206,8 @@ def _function(module: ModuleType, name: str, address: str) -> JudgeFunction:
     return found  # type: ignore[no-any-return]  # any callable will do
 
 
-def _source_digest(function: JudgeFunction) -> str | None:
-    """Return the SHA-256 of the file that defines the function; None where there is no source file."""
+def _source_digests(function: JudgeFunction, folder: Path) -> dict[str, str] | None:
+    """Return the SHA-256 of the file that defines the function and of what it imports; None without a source file."""
     plain = inspect.unwrap(function)
     if not (inspect.isroutine(plain) or inspect.isclass(plain)):
         plain = type(plain)
@@ -211,10 +215,45 @@ def _source_digest(function: JudgeFunction) -> str | None:
         source = inspect.getsourcefile(plain)
     except TypeError:
         return None
-    return file_digest(Path(source)) if source and Path(source).is_file() else None
+    return source_digests(Path(source), [folder]) if source and Path(source).is_file() else None
 
 
 # --- calling it -------------------------------------------------------------------------------------
+
+
+class _Contained:
+    """While any judge's function runs, what it prints goes to standard error, and `os._exit` does not end us.
+
+    Counted, since calls overlap. A process that the function forks may end itself as it likes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._stdout: TextIO | None = None
+        self._exit = os._exit
+        self._process = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._stdout, self._exit, self._process = sys.stdout, os._exit, os.getpid()
+                sys.stdout, os._exit = sys.stderr, self._refuse  # type: ignore[assignment]
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._stdout is not None:
+                sys.stdout, os._exit = self._stdout, self._exit
+
+    def _refuse(self, status: int) -> None:
+        if os.getpid() != self._process:
+            self._exit(status)
+        raise SystemExit(f"os._exit({status})")
+
+
+_CONTAINED = _Contained()
 
 
 @dataclass(frozen=True)
