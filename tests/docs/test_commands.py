@@ -170,7 +170,7 @@ def test_the_pages_hold_commands_at_all() -> None:
     assert {"README.md", *(f"docs/how-to/{name}.md" for name in HOW_TO)} <= set(map(name_of, with_commands()))
 
 
-HOW_TO = ("any-rule", "examine-your-judge", "mine-tasks", "outcome-cases")
+HOW_TO = ("any-rule", "check-in-ci", "examine-your-judge", "mine-tasks", "outcome-cases")
 
 
 def test_the_rule_file_that_a_page_quotes_is_the_example_file() -> None:

@@ -33,6 +33,7 @@ def command(
     The file holds who scored (rubric generator, model, served snapshot, prompt, questions, scale, reader, sampling,
     remedies), every finding with the value of each item, and a digest of each item's texts; no texts and no evidence.
     """
+    from voirdire.engine.advice import units
     from voirdire.report.baseline_file import baseline_of, can_be_compared, to_text, write_baseline
     from voirdire.studies.check import read_examination
 
@@ -42,8 +43,8 @@ def command(
         print(to_text(baseline).rstrip("\n"))
     compared = sum(map(can_be_compared, baseline.findings))
     said = (
-        f"{baseline.judge.name}, {baseline.judge.fingerprint[:12]}: {len(baseline.findings)} findings, {compared} of them "
-        f"with values by item\nbaseline: {out}"
+        f"{baseline.judge.name}, {baseline.judge.fingerprint[:12]}: {units(len(baseline.findings), 'findings')}, "
+        f"{compared} with values by item or case\nbaseline: {out}"
     )
     print(harmless(said), file=sys.stderr if as_json else sys.stdout)
     return FINE

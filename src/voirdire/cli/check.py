@@ -43,9 +43,9 @@ def command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[BASELINE [JUDGE] [FINDINGS] [ITEMS]...]",
-            help="What `voirdire baseline` wrote; the judge in use; its new findings.json or folder, or else the "
-            "items to ask about again (those that ship need no naming).",
+            metavar="BASELINE JUDGE FILES",
+            help="What `voirdire baseline` wrote; the judge in use; then its new findings.json (or folder), or the items "
+            "to ask about again. Items that ship need no naming; with findings the judge may be left out.",
         ),
     ] = None,
     identity: Annotated[

@@ -113,7 +113,7 @@ def compare(
     """Return one comparison per finding with a ruling: those of the baseline in order, then the new ones.
 
     `texts_changed`: items whose texts are no longer those of the baseline; they are other items now. All differences
-    are one family for Holm's correction.
+    are one family for Holm's correction; where nothing differs and nothing could, there is no test and no share in it.
     """
     old, new = _by_key(before), _by_key(now)
     changed = frozenset(texts_changed)
@@ -130,6 +130,11 @@ def compare(
 
 
 Key = tuple[str, str, str]
+
+
+def family_size(comparisons: Sequence[Comparison]) -> int:
+    """Return the size of the family that the correction is over."""
+    return sum(one.p_adjusted is not None for comparison in comparisons for one in comparison.differences)
 
 
 def _by_key(findings: Sequence[Finding]) -> dict[Key, Finding]:
@@ -300,6 +305,8 @@ def _measured(old: Estimate, new: Estimate, line: Line, changed: frozenset[str])
 def _over_units(pairs: Sequence[tuple[float, float]], line: Line | None) -> _Measured:
     span = 2 * line.span if line is not None and line.span is not None else None
     change = paired_mean([now - before for before, now in pairs], span=span, unit="item")
+    if all(now == before for before, now in pairs):
+        change = replace(change, p_value=None)
     before, now = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
     return _Measured(before, now, change)
 

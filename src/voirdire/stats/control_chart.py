@@ -15,7 +15,7 @@ from voirdire.lines import DRIFT_ALLOWANCE, DRIFT_LIMIT, DRIFT_WARM_UP
 from voirdire.stats.checked import Vector, finite_vector
 
 FARTHEST = 8.0
-"""Standard deviations that one run can count for at most; also that of a change where nothing had ever varied."""
+"""Standard deviations that one run can count for at most."""
 
 _SAME = 1e-9
 """Differences smaller than this share of the largest value are rounding."""
@@ -74,7 +74,8 @@ def self_starting_scores(values: ArrayLike) -> Vector:
     """Return each value as a standard normal score against all before it, shape (n,); the first two are 0.
 
     Under independent values of one normal distribution the scores from the third on are independent and standard normal.
-    Where nothing had varied before, a value that differs counts `FARTHEST`. Hawkins 1987, doi:10.2307/2348827.
+    Where nothing had varied before, a value that differs is the odd one of n, which by chance is the last with 1 in n.
+    Hawkins 1987, doi:10.2307/2348827.
     """
     from scipy.special import ndtri, stdtr
 
@@ -87,9 +88,8 @@ def self_starting_scores(values: ArrayLike) -> Vector:
     apart = np.where(np.abs(series - centre) <= rounding, 0.0, series - centre)
     still = spread <= rounding
     statistic = np.sqrt(before / (before + 1)) * apart / np.where(still, 1.0, spread)
-    tail = stdtr(np.maximum(before - 1, 1), -np.abs(statistic))
-    scores = np.where(still, FARTHEST * np.abs(np.sign(apart)), -ndtri(np.maximum(tail, 1e-300)))
-    scores = np.sign(apart) * np.minimum(scores, FARTHEST)
+    tail = np.where(still, 0.5 / (before + 1), stdtr(np.maximum(before - 1, 1), -np.abs(statistic)))
+    scores = np.sign(apart) * np.minimum(-ndtri(np.maximum(tail, 1e-300)), FARTHEST)
     scores[: DRIFT_WARM_UP - 1] = 0.0
     return np.asarray(scores, dtype=np.float64)
 

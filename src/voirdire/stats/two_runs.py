@@ -23,8 +23,8 @@ def superiority_change(
 
     base, variant: the scores of that version in the first and in the second run, each of shape (n,), n >= 1, the same
     unit throughout; numbers may differ. The value lies in [-1, 1]. The p value is (b + 1) / (B + 1) over seeded random
-    splits of each version's scores into the two runs: 1 where nothing could have come out otherwise. There is no
-    interval. Raises DataError where one of the four is empty.
+    splits of each version's scores into the two runs; None where no split could have given another value, so that there
+    is nothing to test. There is no interval. Raises DataError where one of the four is empty.
     """
     bases = [finite_vector(scores, name="base") for scores in base]
     variants = [finite_vector(scores, name="variant") for scores in variant]
@@ -38,12 +38,13 @@ def superiority_change(
         generator.permuted(np.repeat(_first(wins.shape[1], sizes[1]), RUNS_SHUFFLED, axis=0), axis=1),
     )
     as_far = int((np.abs(drawn) >= abs(observed[0]) - _SAME).sum())
+    fixed = bool((wins == wins[0, 0]).all())
     return Estimate(
         value=float(observed[0]),
         n=min(len(scores) for scores in (*bases, *variants)),
         unit="repeats of each version",
         method=f"change of P(superiority) between two runs; p of {RUNS_SHUFFLED:,} shuffles of runs, seed {seed}",
-        p_value=(as_far + 1) / (RUNS_SHUFFLED + 1),
+        p_value=None if fixed else (as_far + 1) / (RUNS_SHUFFLED + 1),
         note="repeats of one case: no interval",
     )
 

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from voirdire.engine.advice import units
 from voirdire.engine.compare import Change, Comparison, Difference
 from voirdire.model import Finding, Identity
 from voirdire.report.scorer import IdentityChange
@@ -63,7 +64,7 @@ def headline(gate: Gate) -> str:
     )
     if gate.comparisons:
         counts = [f"{len(gate.became(change))} {change.value}" for change in ORDER if gate.became(change)]
-        parts.append(f"{len(gate.comparisons)} findings: {', '.join(counts)}")
+        parts.append(f"{units(len(gate.comparisons), 'findings')}: {', '.join(counts)}")
     elif gate.baseline:
         same = (
             "the scorer is the baseline's"
@@ -73,7 +74,7 @@ def headline(gate: Gate) -> str:
         parts.append(same)
     if gate.drifts:
         rang = sum(one.rang for one in gate.drifts)
-        parts.append(f"{len(gate.drifts)} drift charts, {rang} rang")
+        parts.append(f"{units(len(gate.drifts), 'charts of anchors')}, {rang} rang")
     return "; ".join(parts)
 
 
@@ -104,7 +105,7 @@ def markdown(gate: Gate) -> str:
     if gate.drifts:
         lines += ["### Anchors", "", *(f"- {_shown(one.sentence)}" for one in gate.drifts), ""]
     lines += [f"_{_shown(note)}._" for note in gate.notes]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return _legal("\n".join(lines).rstrip("\n") + "\n")
 
 
 def _change(change: IdentityChange) -> list[str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from voirdire import plugins
 from voirdire.audits import drift
+from voirdire.engine.advice import units
 from voirdire.engine.ask import Asker
-from voirdire.engine.compare import Change, Comparison, compare
+from voirdire.engine.compare import Change, Comparison, compare, family_size
 from voirdire.engine.conclude import conclude
 from voirdire.engine.plan import Call
 from voirdire.engine.run import plan_probe, run_probe
@@ -135,14 +136,15 @@ def check_examination(baseline: Baseline, now: Examination, judge: Identity | No
     unknown = () if served and baseline.served else (Kind.SNAPSHOT,)
     other_texts = [name for name, digest in now.items.items() if baseline.items.get(name, digest) != digest]
     mine = [one for one in now.findings if one.judge == examined.fingerprint]
+    comparisons = compare(baseline.findings, mine, texts_changed=other_texts)
     return Gate(
         baseline=baseline,
         judge=examined,
         changed=tuple(changes(baseline.identity, by_kind(examined, served), unknown=unknown)),
         examined=True,
-        comparisons=tuple(compare(baseline.findings, mine, texts_changed=other_texts)),
+        comparisons=tuple(comparisons),
         partial=now.account.partial,
-        notes=_notes(now.account, len(other_texts)),
+        notes=_notes(now.account, len(other_texts), family_size(comparisons)),
     )
 
 
@@ -163,8 +165,8 @@ def _examined(baseline: Baseline, now: Examination, judge: Identity | None) -> I
     )
 
 
-def _notes(account: Account, other_texts: int) -> tuple[str, ...]:
-    said = []
+def _notes(account: Account, other_texts: int, tests: int) -> tuple[str, ...]:
+    said = [f"p values are corrected by Holm over {units(tests, 'paired tests')}"] if tests else []
     if account.planned and not account.asked and account.cached:
         said.append(
             f"all {account.cached:,} answers came from the ledger: nobody was asked anew, so drift of the judge cannot show"
@@ -211,7 +213,7 @@ def what_to_ask(baseline: Baseline, files: Sequence[str]) -> Again:
         probe = probes.get(name) or _probe(name)
         if rule and name in ("outcome", INSIDE.name):
             probe = replace(probe, rule=rule[0], rule_negated=rule[1])
-        found = given or _shipped(name)
+        found = given or shipped_items(name)
         items = tuple(item for item in found if item.id in ids and fits(probe, [item]))
         if not items:
             raise UsageError(
@@ -263,12 +265,18 @@ def _probe(name: str) -> Probe:
     return probe
 
 
-def _shipped(name: str) -> list[Item]:
+def shipped_items(name: str) -> list[Item]:
+    """Return the items that ship for a probe, those that it is run on where none are given; [] where there are none."""
     if name == "position":
         return llmbar_pairs(100, seed=0)
     if name in ("outcome", INSIDE.name):
         return list(read_cases([]).items)
     return []
+
+
+def items_of(files: Sequence[str]) -> list[Item]:
+    """Return the items of item files, rule files and case files, and of shipped cases by name."""
+    return _material(files)[0]
 
 
 def _material(files: Sequence[str]) -> tuple[list[Item], dict[str, Probe], tuple[str, str] | None]:
