@@ -388,11 +388,16 @@ class ReaderSpec:
 
 @dataclass(frozen=True)
 class Asking:
-    """What a judge is asked and how its answer is read: prompt, questions, reader. Part of its identity."""
+    """What a judge is asked and how its answer is read: prompt, questions, reader. Part of its identity.
+
+    `about`: the fingerprint of the judge that is asked about itself in other words than its own, so that two judges
+    of one model never share what they say of themselves; empty for every other question.
+    """
 
     messages: tuple[Message, ...]
     questions: tuple[Question, ...]
     reader: ReaderSpec
+    about: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def test_the_list_says_size_licence_and_whether_it_is_there(
 ) -> None:
     assert run(["models", "list"]) == FINE
     shown = capsys.readouterr().out
-    assert "smollm2-135m        98 MB, Apache-2.0, not in the cache" in shown
+    assert "smollm2-135m        145 MB, Apache-2.0, not in the cache" in shown
     assert f"models folder: {folder}" in shown
     assert not folder.exists()
 

@@ -171,6 +171,13 @@ def test_findings_as_text() -> None:
     matches("messages/findings.txt", found_text(Examination("Trial", [], found, account)) + "\n")
 
 
+def test_what_is_missing_of_a_whole_run_is_said_with_the_reasons() -> None:
+    account = Account(planned=40, asked=40, read=30, failed=2, unreadable={"not recorded": 7, "empty": 1})
+    said = found_text(Examination("Trial", [], [], account))
+    assert said.splitlines()[0].startswith("missing: 10 of 40 answers: not recorded (7), empty (1), the call")
+    assert "missing" not in found_text(Examination("Trial", [], [], Account(planned=3, asked=3, read=3)))
+
+
 def test_where_nothing_was_read_the_doctor_is_named() -> None:
     account = Account(asked=3, read=0, partial="3 of 3 answers could not be read: empty (3)")
     said = found_text(Examination("Trial", [], [], account), judges=["openai:m"])

@@ -1,6 +1,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from math import inf, nan
 
 import pytest
 
@@ -219,7 +220,9 @@ def test_every_attempt_is_metered() -> None:
         asyncio.run(pace().send_metered(attempts_that(GOOD), Counting(0)))
 
 
-@pytest.mark.parametrize("options", [{"concurrency": 0}, {"timeout": 0}, {"attempts": 0}])
+@pytest.mark.parametrize(
+    "options", [{"concurrency": 0}, {"timeout": 0}, {"timeout": inf}, {"timeout": nan}, {"attempts": 0}]
+)
 def test_nonsense_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(UsageError):
         pace(**options)

@@ -250,3 +250,14 @@ def test_a_judge_file_may_word_the_rule_question_itself(tmp_path: Path) -> None:
     worded = replace(judge, rules={"outcome": ("May luck count?", "Must luck be left out?")})
     asked = [one.asking.messages[-1].text for one in rule_judges(worded, OUTCOME)]
     assert [text.partition("\n")[0] for text in asked] == ["May luck count?", "Must luck be left out?"]
+
+
+def test_two_prompts_on_one_model_never_share_what_they_say_of_their_rule() -> None:
+    judge = judge_for(OUTCOME, reviewer())
+    other = judge.reasking(
+        replace(judge.asking, messages=(Message("system", "Be strict."), *judge.asking.messages))
+    )
+    same, changed = rule_judges(judge, OUTCOME)[0], rule_judges(other, OUTCOME)[0]
+    assert same.asking.messages == changed.asking.messages
+    assert same.identity.fingerprint != changed.identity.fingerprint
+    assert same.identity.fingerprint == rule_judges(judge, OUTCOME)[0].identity.fingerprint

@@ -103,6 +103,7 @@ def test_a_prompt_and_a_question_of_ones_own(tmp_path: Path) -> None:
     [
         ("schema", "voirdire.rule/2", "'schema'"),
         ("name", "No Name", "'name'"),
+        ("name", "outcome", "'outcome' is a probe already"),
         ("rule/negated", None, "'rule/negated' is missing"),
         ("control", None, "'control' is missing"),
         ("control/expect", "invariant", "'control/expect'"),

@@ -232,7 +232,7 @@ def test_typed_answers_have_probabilities_and_the_share_of_the_labels(local: Ope
         assert 0 < verdict.label_mass < 1
     assert answer.money == 0
     assert answer.usage.output_tokens == 5
-    assert answer.served == "smollm2-135m@b179c9523d0e"
+    assert answer.served == "smollm2-135m@4a197789e71f"
 
 
 def test_the_shares_are_those_after_an_equal_bias_and_the_mass_is_what_lay_there_before(

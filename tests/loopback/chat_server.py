@@ -40,7 +40,7 @@ class Asked:
 class Says:
     """A chat completion that says `content`."""
 
-    content: str | None = "SCORE: 7"
+    content: object = "SCORE: 7"
     finish: str = "stop"
     refusal: str | None = None
     model: str = "loopback-1"

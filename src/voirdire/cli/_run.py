@@ -35,7 +35,7 @@ from voirdire.errors import UsageError
 if TYPE_CHECKING:
     from voirdire.engine.ask import Asker
     from voirdire.engine.plan import Call, Forecast
-    from voirdire.model import Asking, Cost, Examination, Finding, Judge
+    from voirdire.model import Account, Asking, Cost, Examination, Finding, Judge
 
 Result = TypeVar("Result")
 
@@ -199,8 +199,12 @@ def forecast_text(forecast: Forecast) -> str:
 
 def found_text(examination: Examination, *, judges: Sequence[str] = ()) -> str:
     """Return every finding's ruling and sentence, then what is incomplete. `judges`: as the command line names them."""
+    from voirdire.report.missing import missing_answers
+
     lines = [_found_line(finding) for finding in examination.findings]
     account = examination.account
+    if account.partial is None and missing_answers(account):
+        lines.append(textwrap.fill(_missing(account), COLUMNS, subsequent_indent="  "))
     if account.partial is not None:
         said = f"partial: {account.partial.rstrip('.')}."
         if account.asked + account.cached > account.failed:
@@ -216,6 +220,15 @@ def found_text(examination: Examination, *, judges: Sequence[str] = ()) -> str:
                 f"  hint: `voirdire doctor {judges[0] if judges else 'JUDGE'}` shows what it answers"
             )
     return "\n".join(lines)
+
+
+def _missing(account: Account) -> str:
+    from voirdire.report.missing import missing_answers
+
+    reasons = sorted(account.unreadable.items(), key=lambda pair: (-pair[1], pair[0]))
+    reasons += [("the call failed for good", account.failed)] if account.failed else []
+    said = ", ".join(f"{harmless(reason)} ({n:,})" for reason, n in reasons)
+    return f"missing: {missing_answers(account):,} of {account.planned:,} answers: {said}"
 
 
 def dated(examination: Examination) -> Examination:

@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Protocol
 
 from voirdire.errors import TryAgain, UsageError
@@ -74,7 +75,7 @@ class AdaptivePace:
         patience: float = 300.0,
         seed: int | None = None,
     ) -> None:
-        if concurrency < 1 or attempts < 1 or not timeout > 0:
+        if concurrency < 1 or attempts < 1 or not 0 < timeout < inf:
             raise UsageError(
                 f"cannot ask {concurrency} at once, {attempts} times, {timeout:g} s each",
                 hint="give numbers above zero",

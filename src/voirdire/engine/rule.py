@@ -4,6 +4,7 @@ Half of the answers are to the negated wording, so that a judge that agrees with
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from voirdire.engine.forms import asking_in_form, form_of
 from voirdire.lines import IDENTICAL_TO_STOP, RULE_SHARE
@@ -22,7 +23,8 @@ def rule_judges(judge: Judge, probe: Probe) -> tuple[Judge, Judge]:
 
 def _asked(judge: Judge, wording: str) -> Judge:
     messages = (Message("system", SYSTEM), Message("user", wording.replace("{{", "{ {")))
-    return judge.reasking(asking_in_form(messages, (QUESTION,), form_of(judge.asking)))
+    asking = asking_in_form(messages, (QUESTION,), form_of(judge.asking))
+    return judge.reasking(replace(asking, about=judge.identity.fingerprint))
 
 
 def rule_item(probe: Probe) -> Item:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voirdire import plugins
 from voirdire.edits.spans import replace_once
 from voirdire.errors import DataError
 from voirdire.importers._toml import read_toml
@@ -87,6 +88,10 @@ def read_rule(path: Path) -> tuple[tuple[Item, ...], Probe]:
     change does not fit, or the parts in which two versions differ that should not.
     """
     found = _record(read_toml(path), str(path))
+    if found.name in plugins.names("probes"):
+        raise DataError(
+            f"{path}: name: '{found.name}' is a probe already", hint="give your rule a name of its own"
+        )
     items = _items(found, str(path))
     probe = _probe(found, str(path))
     for item in items:

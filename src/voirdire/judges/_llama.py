@@ -26,8 +26,8 @@ from typing import Any
 
 from voirdire.errors import JudgeError, UsageError
 
-BLOCK = 64
-"""Tokens evaluated together: as fast as 256 (32 are a sixth slower), and small enough to reuse most of a prefix."""
+BLOCK = 128
+"""Tokens evaluated together: a tenth faster than 64, and small enough to reuse most of a prefix, which 256 is not."""
 
 READ_OUT = 1000
 """Most likely tokens read out at first; all of the vocabulary where a label is not among them (a second, slow try)."""

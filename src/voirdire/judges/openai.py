@@ -17,6 +17,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from math import isfinite
 from urllib.parse import urlsplit
 
 from voirdire.errors import JudgeError, QuotaError, TryAgain, UsageError
@@ -47,6 +48,9 @@ _SECRETS = ("api_key", "key", "token", "authorization", "password", "secret")
 
 _NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+_NUMBERS = frozenset(
+    {"temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty"}
+)
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 _HEALS = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS})
 _SLOW_DOWN = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, 529})
@@ -343,6 +347,8 @@ def _content(choice: Mapping[str, object], *, one_token: bool) -> tuple[str, str
         return text, "content_filter"
     if finish == "length" and not (one_token and text):
         return text, "truncated"
+    if content is not None and not isinstance(content, str):
+        return text, f"the content is no text but of type {type(content).__name__}"
     return text, None if text.strip() else "empty"
 
 
@@ -427,7 +433,14 @@ def _extra(spec: JudgeSpec, limit_field: str) -> Mapping[str, object]:
             f"judge '{spec.name}': max_tokens is {limit!r}", hint="give a whole number above zero"
         )
     _refuse_ours(spec.name, fields)
+    for name in _NUMBERS & fields.keys():
+        _check_number(spec.name, name, fields[name])
     return {**fields, limit_field: limit}
+
+
+def _check_number(judge: str, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise UsageError(f"judge '{judge}': {name} is {value!r}", hint="give a number")
 
 
 def _refuse_ours(name: str, fields: Sequence[str] | Mapping[str, object]) -> None:
