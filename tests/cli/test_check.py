@@ -3,9 +3,11 @@
 import json
 import shutil
 import xml.etree.ElementTree as ET
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.cli._program import ROOT, started, voirdire
@@ -14,6 +16,8 @@ from tests.cli.test_probe import pairs
 from tests.loopback.chat_server import Asked, ChatServer, Says
 from voirdire.cli import run
 from voirdire.importers.items import write_items
+
+PUBLISHED = json.loads((files("voirdire") / "data/schemas/check.schema.json").read_text(encoding="utf-8"))
 
 JUDGE = '''
 def score(task, first, second):
@@ -51,6 +55,7 @@ def check(*words: str) -> tuple[int, dict[str, Any]]:
     """Run the check and return its exit code and what stands in check.json."""
     code = run(["check", "voirdire-baseline.json", *words, "--out", "now"])
     data: dict[str, Any] = json.loads(Path("now/check.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator(PUBLISHED).validate(data)
     return code, data
 
 
