@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -21,12 +21,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from voirdire.audits._halo_calibration import calibrated, rows_of
+from voirdire.audits._halo_resolution import by_formula, known_of
 from voirdire.audits._halo_spread import Compared, measurement
 from voirdire.audits._halo_table import Answers, Grouping, answers_of
 from voirdire.engine.conclude import conclude
 from voirdire.lines import ALPHA
 from voirdire.model import Ruling, VerdictTable
 from voirdire.stats.proportion import clopper_pearson_interval
+from voirdire.stats.resolution import resolution_limit
 
 PAGE = Path(__file__).parents[1] / "docs" / "calibration.md"
 BEGIN = "<!-- halo characteristics: written by tools/halo_characteristics.py -->"
@@ -36,6 +38,9 @@ SPREAD_OF_RATES = (0.15, 0.55)
 GAP, NOISE, BASE, HARD = 0.30, 0.08, 0.35, 0.03
 NEARNESS = 0.06
 """Score points by which a failure that lies one standard deviation nearer to passing scores higher."""
+
+MANY_TASKS = 20_000
+"""Tasks of the table that the true noise of one task is taken from."""
 
 Vector = NDArray[np.float64]
 
@@ -116,7 +121,7 @@ def simulated(world: World, rng: Generator) -> Table:
 
 @dataclass(frozen=True)
 class Rates:
-    """What became of the tables of one world."""
+    """What became of the tables of one world. `limits`: tables with a resolution limit that has an interval."""
 
     world: World
     rulings: Counter[str]
@@ -127,10 +132,14 @@ class Rates:
     offsets: int
     differences_covered: int
     differences: int
+    limits_covered: int
+    limits: int
 
 
 def measured(world: World, tables: int, seed: int) -> Rates:
-    """Return the rulings on all tables of one world, and how often intervals of offsets hold the planted ones."""
+    """Return the rulings on all tables of one world, and how often intervals hold what was planted."""
+    true = true_limit(world, seed)
+    limits: list[bool] = []
     rng = np.random.default_rng([seed, WORLDS.index(world)])
     rulings: Counter[str] = Counter()
     deviations, rejected, covered, offsets, right, pairs = [], 0, 0, 0, 0, 0
@@ -145,8 +154,27 @@ def measured(world: World, tables: int, seed: int) -> Rates:
             rejected += (found.estimate.p_value or 1.0) <= ALPHA
         hit, of, hit_pairs, of_pairs = offsets_covered(table)
         covered, offsets, right, pairs = covered + hit, offsets + of, right + hit_pairs, pairs + of_pairs
+        limit = by_formula(known_of(table.answers)).success
+        if true is not None and limit.low is not None and limit.high is not None:
+            limits.append(limit.low <= true <= limit.high)
     middle = float(np.median(deviations)) if deviations else 0.0
-    return Rates(world, rulings, rejected, tables, middle, covered, offsets, right, pairs)
+    return Rates(
+        world, rulings, rejected, tables, middle, covered, offsets, right, pairs, sum(limits), len(limits)
+    )
+
+
+def true_limit(world: World, seed: int) -> float | None:
+    """Return the difference of solve rates that is ranked rightly 95 times in 100, from the planted style and gap.
+
+    What one task adds is measured on one long table without a halo. None where the judge sees how near a failure is:
+    what passing is worth is then not one number.
+    """
+    if world.near:
+        return None
+    rng = np.random.default_rng([seed, WORLDS.index(world), 1])
+    long = simulated(replace(world, halo=0.0, tasks=MANY_TASKS), rng)
+    noise = by_formula(known_of(long.answers)).noise
+    return resolution_limit(world.halo, noise, world.tasks, gap=GAP)
 
 
 def offsets_covered(table: Table) -> tuple[int, int, int, int]:
@@ -181,11 +209,12 @@ def page(rows: Sequence[Rates], seed: int) -> str:
         f"`python -m tools.halo_characteristics --tables {tables} --seed {seed}`: {tables:,} simulated tables a row, 8 systems on 200 tasks",
         "unless the row says otherwise; passing is worth 0.30 score points, noise is 0.08, styles are drawn anew for each table. The upper",
         "95 % bound stands behind a share of leaks. *Offsets* and *differences* are the shares of 95 % intervals that hold the planted",
-        "style, and the true difference of two systems' solve rates, with 20 % of answers executed. *Leaks* also needs a deviation of at",
-        "least 0.05. Where better systems miss by less, a style is not one number, and offsets hold it less often.",
+        "style, and the true difference of two systems' solve rates, with 20 % of answers executed; *limit* the share that hold the true",
+        "resolution limit, where the judge ranks at all. *Leaks* also needs a deviation of at least 0.05. Where better systems miss by less,",
+        "a style is not one number and offsets hold it less often, and there is not one limit.",
         "",
-        "| table | test rejects | leaks (upper bound) | holds | unresolved or blind | median deviation | offsets covered | differences covered |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| table | test rejects | leaks (upper bound) | holds | unresolved or blind | median deviation | offsets covered | differences covered | limit covered |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         *(_row(one) for one in rows),
         "",
         END,
@@ -200,7 +229,8 @@ def _row(one: Rates) -> str:
     return (
         f"| {one.world.name} | {_percent(one.rejected / one.tables)} | {_percent(leaks / one.tables)} ({100 * bound:.1f}) | {_percent(holds / one.tables)} | "
         f"{_percent(left / one.tables)} | {one.deviation:.3f} | {_percent(one.covered / max(1, one.offsets))} | "
-        f"{_percent(one.differences_covered / max(1, one.differences))} |"
+        f"{_percent(one.differences_covered / max(1, one.differences))} | "
+        f"{_percent(one.limits_covered / one.limits) if one.limits else ''} |"
     )
 
 

@@ -60,37 +60,70 @@ class Limit:
 
 def limit_of(answers: Answers, *, seed: int = 0) -> Limit | str:
     """Return the limit of one judge, or why it cannot be found."""
-    from voirdire.stats.resolution import limit_estimate, resolution_floor
-    from voirdire.stats.system_effects import slope_beside, spread_of, within_task_effects
+    from voirdire.stats.resolution import resolution_floor
 
-    frame = _enough(answers.scored.filter(answers.scored["known"]))
+    frame = known_of(answers)
     if frame["system"].n_unique() < FEWEST_SYSTEMS:
         return f"fewer than {FEWEST_SYSTEMS} systems have {RANKED_FROM} scored answers with known truth"
-    given = columns(frame, Grouping.SYSTEM)
-    passed = columns(frame, Grouping.SYSTEM, value="truth_passed").value
     try:
-        gap = slope_beside(given.group, given.task, passed, given.value, level=HALF_TAIL)
-        effects = within_task_effects(given.group, given.task, given.value - (gap.value or 0.0) * passed)
-        scores = within_task_effects(given.group, given.task, given.value)
+        found = by_formula(frame, seed=seed)
     except DataError as error:
         return str(error)
+    gap, style = found.gap.value or 0.0, found.style.value or 0.0
+    ranks_at_all = found.success.value is not None
+    return Limit(
+        success=found.success,
+        points=found.points,
+        floor=resolution_floor(style, gap=gap) if ranks_at_all and gap else None,
+        mixtures=_by_mixtures(_beside_tasks(frame, found.effects, gap), tasks=found.tasks, seed=seed),
+        pairs=_by_pairs(frame, seed=seed),
+        gap=found.gap,
+        style=found.style,
+        noise=found.noise,
+        tasks=found.tasks,
+        right=_right(frame, found.success.value),
+    )
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The limit by the normal formula as for `Limit`, and what goes into it. `effects`: of systems, solving apart."""
+
+    success: Estimate
+    points: Estimate
+    gap: Estimate
+    style: Estimate
+    noise: float
+    tasks: int
+    effects: "SystemEffects"
+
+
+def known_of(answers: Answers) -> "pl.DataFrame":
+    """Return the scored answers with known truth of the systems that have enough of them."""
+    return _enough(answers.scored.filter(answers.scored["known"]))
+
+
+def by_formula(frame: "pl.DataFrame", *, seed: int = 0) -> Formula:
+    """Return the limit by the normal formula; DataError where the systems share too few tasks."""
+    from voirdire.stats.resolution import limit_estimate
+    from voirdire.stats.system_effects import slope_beside, spread_of, within_task_effects
+
+    given = columns(frame, Grouping.SYSTEM)
+    passed = columns(frame, Grouping.SYSTEM, value="truth_passed").value
+    gap = slope_beside(given.group, given.task, passed, given.value, level=HALF_TAIL)
+    effects = within_task_effects(given.group, given.task, given.value - (gap.value or 0.0) * passed)
+    scores = within_task_effects(given.group, given.task, given.value)
     style = spread_of(effects, seed=seed, permutations=1, level=HALF_TAIL).deviation
     noise = math.sqrt(float(scores.residual @ scores.residual) / max(1, _freedom(scores)))
     tasks = _tasks_a_pair(frame)
-    success = limit_estimate(style, gap, noise=noise, tasks=tasks)
-    points = limit_estimate(style, gap, noise=noise, tasks=tasks, in_points=True)
-    ranks_at_all = success.value is not None
-    return Limit(
-        success=success,
-        points=points,
-        floor=resolution_floor(style.value or 0.0, gap=gap.value) if ranks_at_all and gap.value else None,
-        mixtures=_by_mixtures(_beside_tasks(frame, effects, gap.value or 0.0), tasks=tasks, seed=seed),
-        pairs=_by_pairs(frame, seed=seed),
+    return Formula(
+        success=limit_estimate(style, gap, noise=noise, tasks=tasks),
+        points=limit_estimate(style, gap, noise=noise, tasks=tasks, in_points=True),
         gap=gap,
         style=style,
         noise=noise,
         tasks=tasks,
-        right=_right(frame, success.value),
+        effects=effects,
     )
 
 
