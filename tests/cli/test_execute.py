@@ -1,6 +1,12 @@
 """The command `execute`: results as they come, going on where it stopped, forms that other tools read."""
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +15,7 @@ import pytest
 
 from tests.studies.test_replay_files import lines, tasks_file
 from voirdire.cli import _main as cli
+from voirdire.execution.jail import process_table
 
 PROGRAMS = {
     "right": "def f0(x):\n    return x\n",
@@ -274,3 +281,68 @@ def test_a_prelude_stands_before_every_candidate(tmp_path: Path, capsys: pytest.
         assert rows_of(out)[0]["status"] == status
     assert cli.run([*words, "--out", str(out), "--prelude", str(tmp_path / "absent.py")]) == cli.USAGE
     assert "absent.py: cannot be read" in capsys.readouterr().err
+
+
+def test_a_run_that_was_killed_goes_on_and_leaves_no_process(tmp_path: Path) -> None:
+    slow = "import time\n\n\ndef f0(x):\n    time.sleep(0.2)\n    return x\n"
+    rows = [{"task_id": "HumanEval/0", "solution": f"{slow}# {number}\n"} for number in range(12)]
+    words = [sys.executable, "-m", "voirdire", "execute", str(tasks_file(tmp_path))]
+    words += [f"base={lines(tmp_path / 'samples.jsonl', rows)}", "--out", str(tmp_path / "out.parquet")]
+    words += ["--isolation", "process", "--unsafe", "--workers", "1", "--no-calibrate"]
+    journal = tmp_path / ".out.parquet.jsonl"
+    first = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_text().count("\n") >= 2):
+        time.sleep(0.02)
+    started = list(process_table.descendants(first.pid))
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert started
+    while time.monotonic() < deadline and any(os.path.exists(f"/proc/{pid}") for pid in started):
+        time.sleep(0.05)
+    assert [pid for pid in started if os.path.exists(f"/proc/{pid}")] == []
+    kept = journal.read_text().count("\n")
+    assert 2 <= kept < len(rows)
+    assert subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode == cli.FINE
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    assert sorted(table["sample"]) == list(range(12))
+    assert set(table["status"]) == {"passed"}
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
+def test_problems_in_javascript_run_where_node_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = {
+        "task_id": "JavaScript/0",
+        "prompt": "const add = (a, b) => {\n",
+        "canonical_solution": "  return a + b;\n}\n",
+        "test": "console.assert(add(1, 2) === 3)\n",
+    }
+    bad = {**task, "task_id": "JavaScript/1", "canonical_solution": "  return a - b;\n}\n"}
+    bodies = ("  return a + b;\n}\n", "  return a * b;\n}\n", "  return a +;\n}\n")
+    rows = [{"task_id": "JavaScript/0", "completion": body} for body in bodies]
+    words = ["execute", str(lines(tmp_path / "tasks.jsonl", [task, bad]))]
+    words += [f"base={lines(tmp_path / 's.jsonl', [*rows, {**rows[0], 'task_id': 'JavaScript/1'}])}"]
+    assert cli.run([*words, "--out", str(tmp_path / "r.jsonl"), "--workers", "1"]) == cli.FINE
+    found = {(row["task_id"], row["sample"]): row["status"] for row in rows_of(tmp_path / "r.jsonl")}
+    assert [found["JavaScript/0", number] for number in range(3)] == ["passed", "failed", "unparsable"]
+    assert found["JavaScript/1", 0] == "not_run"
+    assert "excluded: JavaScript/1: its reference passed 0 of 3 runs (failed" in capsys.readouterr().out
+
+
+def test_a_task_near_the_limit_says_which_option_takes_it_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spins = "    import time\n    while time.process_time() < 0.7: pass\n    return x\n"
+    task = {
+        "task_id": "HumanEval/0",
+        "prompt": "def f0(x):\n",
+        "entry_point": "f0",
+        "canonical_solution": spins,
+        "test": "def check(candidate):\n    assert candidate(1) == 1\n",
+    }
+    words = ["execute", str(lines(tmp_path / "tasks.jsonl", [task])), f"base={samples_file(tmp_path)}"]
+    words += ["--out", str(tmp_path / "r.jsonl"), "--workers", "1", "--cpu", "1"]
+    assert cli.run(words) == cli.FINE
+    shown = capsys.readouterr().out
+    assert "excluded: HumanEval/0: its reference is near the limit: it used 0." in shown
+    assert "comes in with a higher --cpu" in shown

@@ -4,7 +4,15 @@ import io
 
 import pytest
 
-from voirdire.cli._progress import Counts, LineProgress, LiveProgress, described, duration, progress_on
+from voirdire.cli._progress import (
+    SAMPLES,
+    Counts,
+    LineProgress,
+    LiveProgress,
+    described,
+    duration,
+    progress_on,
+)
 
 
 class Clock:
@@ -119,3 +127,15 @@ def test_the_live_line_says_what_else_is_done_with_and_without_calls() -> None:
     assert "checking the instrument" in stream.getvalue()
     assert "drawing the page" in stream.getvalue()
     assert progress._shown is None
+
+
+def test_samples_that_are_run_are_not_called_calls() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = progress_on(stream, clock, words=SAMPLES)
+    progress.started(300)
+    progress.advanced(cached=100)
+    clock.now += 60
+    progress.advanced(answered=120, unreadable=3)
+    assert stream.getvalue() == (
+        "voirdire: 220 of 300 samples, 100 run before, 3 without a result, 2.0/s, 40 s left\n"
+    )

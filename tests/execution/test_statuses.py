@@ -218,23 +218,26 @@ def test_results_are_told_before_they_are_yielded_and_samples_are_read_as_needed
 def test_a_worker_that_dies_is_replaced_and_its_sample_run_again() -> None:
     samples = [Sample(str(n), "task", "s", "def f(a, b): return a + b") for n in range(12)]
     results = []
+    before = set(process_table.descendants(os.getpid()))
     for result in execute([ADDS], samples, limits=SHORT, workers=1):
         results.append(result)
         if len(results) == 3:
-            os.kill(next(iter(process_table.descendants(os.getpid()))), signal.SIGKILL)
+            ours = [pid for pid in process_table.descendants(os.getpid()) if pid not in before]
+            os.kill(ours[0], signal.SIGKILL)
     assert sorted(int(result.sample_id) for result in results) == list(range(12))
     assert {str(result.truth.status) for result in results} == {"passed"}
 
 
 def test_nothing_is_left_when_the_caller_stops_early() -> None:
+    before = set(process_table.descendants(os.getpid()))
     samples = [Sample(str(n), "task", "s", "def f(a, b):\n  while True: pass") for n in range(4)]
     results = execute([ADDS], [*samples[:1], *samples], limits=Limits(cpu_seconds=0.2), workers=2)
     next(results)
     results.close()  # type: ignore[attr-defined]
     deadline = time.monotonic() + 5
-    while list(process_table.descendants(os.getpid())) and time.monotonic() < deadline:
+    while set(process_table.descendants(os.getpid())) - before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not list(process_table.descendants(os.getpid()))
+    assert not set(process_table.descendants(os.getpid())) - before
 
 
 def test_random_and_hashes_start_alike_in_every_run() -> None:

@@ -1,5 +1,5 @@
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ from tests.execution.candidates import run_all
 from voirdire.errors import UsageError
 from voirdire.execution import toolchains
 from voirdire.execution.run import execute
-from voirdire.execution.tasks import Proof, Sample, StreamCase, Task, TestKind, Tests
+from voirdire.execution.tasks import Isolation, Limits, Proof, Sample, StreamCase, Task, TestKind, Tests
 
 node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not installed")
 
@@ -24,7 +24,8 @@ def test_a_file_of_asserts_runs_beside_a_javascript_candidate() -> None:
     codes = {
         "function add(a, b) { return a + b }": "passed",
         "function add(a, b) { return a - b }": "failed",
-        "const add = (a, b) => a === 0 ? 1 : a + b": "error",
+        "const add = (a, b) => a === 0 ? 1 : a + b": "failed",
+        "const add = () => { throw new Error('no') }": "error",
         "process.exit(0)": "failed",
         "console.log('passed'); process.exitCode = 0; throw 1": "error",
         "function add(": "unparsable",
@@ -109,12 +110,102 @@ def test_typescript_is_stripped_by_a_new_node_and_compiled_before_an_old_one(
     assert "transpileModule" in old.files["build.cjs"]
 
 
+go = pytest.mark.skipif(not shutil.which("go"), reason="Go is not installed")
+ROOM = Limits(cpu_seconds=5, wall_seconds=60)
+"""To compile and link costs Go half a second and more."""
+
+GO_TEST = """package main
+
+import "testing"
+
+func TestAdd(t *testing.T) {
+	if Add(1, 2) != 3 {
+		t.Fatal("no")
+	}
+}
+"""
+GO_CODES = {
+    "func Add(a, b int) int { return a + b }": "passed",
+    "func Add(a, b int) int { return a - b }": "failed",
+    "func Add(a, b int) int { return a + c }": "error",
+    "func Add(a, b int int { return a + b }": "unparsable",
+    "func Add(a, b int) int { panic(1) }": "error",
+    'import "os"\nfunc Add(a, b int) int { os.Exit(0); return 3 }': "failed",
+    'import "fmt"\nfunc init() { fmt.Println("PASS") }\nfunc Add(a, b int) int { return 0 }': "failed",
+    "func Add(a, b int) int { for {} }": "timeout",
+}
+
+
+def statuses(task: Task, codes: Iterable[str]) -> list[str]:
+    samples = [Sample(str(place), "task", "system", code) for place, code in enumerate(codes)]
+    found = {result.sample_id: result for result in execute([task], samples, limits=ROOM, workers=1)}
+    return [str(found[sample.sample_id].truth.status) for sample in samples]
+
+
+@go
+def test_go_tests_run_beside_a_candidate() -> None:
+    task = Task("task", "", Tests(TestKind.PROGRAM, code=GO_TEST), language="go")
+    assert statuses(task, [f"package main\n{code}\n" for code in GO_CODES]) == list(GO_CODES.values())
+
+
+@go
+def test_a_go_program_reads_and_writes() -> None:
+    task = Task("task", "", Tests(TestKind.STREAMS, cases=(StreamCase("3 4", "7\n"),)), language="go")
+    right = 'package main\nimport "fmt"\nfunc main() { var a, b int; fmt.Scan(&a, &b); fmt.Println(a + b) }\n'
+    wrong = "package main\nfunc main() { println(7) }\n"
+    assert statuses(task, [right, wrong, "package main\nfunc main() { x }\n"]) == [
+        "passed",
+        "failed",
+        "error",
+    ]
+
+
+@node
+def test_a_container_has_none_of_the_tools_of_this_machine() -> None:
+    with pytest.raises(UsageError, match="a container runs Python only, and this is javascript"):
+        execute([javascript(Tests(TestKind.STREAMS))], [], isolation=Isolation.CONTAINER)
+
+
 def test_go_tests_are_built_first_and_credit_needs_their_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "which", a_tool(tmp_path, "go1.22"))
+    monkeypatch.setattr(shutil, "which", a_tool(tmp_path, "go version go1.22.3 linux/amd64"))
+    monkeypatch.setattr(toolchains, "_go_cache", lambda _go: str(tmp_path / "cache"))
     command = toolchains.command_of(Task("task", "", Tests(TestKind.PROGRAM, code="TESTS"), language="go"))
     assert command is not None
     assert command.files["main_test.go"] == "TESTS"
     assert "m.Run()" in command.files["credit_test.go"]
-    assert str(tmp_path) in command.roots
+    assert command.files["go.mod"].endswith("\ngo 1.22\n")
+    assert command.roots == (str(tmp_path), str(tmp_path / "cache"))
+
+
+@go
+def test_go_compiles_its_library_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tool = shutil.which("go") or ""
+    made = toolchains._go_cache.__wrapped__(tool)
+    before = sorted(Path(made).rglob("*-d"))
+    assert before
+    assert toolchains._go_cache.__wrapped__(tool) == made
+    assert sorted(Path(made).rglob("*-d")) == before
+
+
+def test_a_go_that_cannot_compile_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tool = tmp_path / "go"
+    tool.write_text("#!/bin/sh\necho 'no space left' >&2\nexit 1\n")
+    tool.chmod(0o755)
+    with pytest.raises(UsageError, match="cannot compile its own library here: no space left"):
+        toolchains._go_cache.__wrapped__(str(tool))
+
+
+def test_where_no_cache_can_be_written_go_does_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(shutil, "which", a_tool(tmp_path, "go version go1.22.3 linux/amd64"))
+    monkeypatch.setattr(toolchains, "_go_cache", toolchains._go_cache.__wrapped__)
+    command = toolchains.command_of(Task("task", "", Tests(TestKind.STREAMS), language="go"))
+    assert command is not None
+    assert command.roots == (str(tmp_path),)

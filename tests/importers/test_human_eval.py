@@ -194,3 +194,58 @@ def test_sniff_knows_problems_and_samples() -> None:
     assert not sniff(head("evalplus/samples.jsonl"))
     assert not sniff(head("swe_bench/dataset.jsonl"))
     assert not sniff("")
+
+
+PROBLEMS_OF_OTHERS = [
+    {
+        "task_id": "JavaScript/0",
+        "prompt": "const add = (a, b) => {\n",
+        "canonical_solution": "  return a + b;\n}\n",
+        "test": "console.assert(add(1, 2) === 3)\n",
+    },
+    {
+        "task_id": "Go/0",
+        "prompt": "func Add(a, b int) int {\n",
+        "canonical_solution": "    return a + b\n}\n",
+        "test_setup": 'package main\n\nimport "testing"\n',
+        "test": "func TestAdd(t *testing.T) {}\n",
+    },
+    {
+        "task_id": "Python/0",
+        "prompt": "def add(a, b):\n",
+        "canonical_solution": "    return a + b\n",
+        "test": "def check(add):\n    assert add(1, 2) == 3\n\ncheck(add)\n",
+    },
+    {
+        "task_id": "mine",
+        "language": "ts",
+        "prompt": "const one = (): number => ",
+        "canonical_solution": "1",
+        "test": "",
+    },
+]
+
+
+def test_problems_in_other_languages_say_which_by_their_ids_or_by_themselves(tmp_path: Path) -> None:
+    rows = [{**row, "test": row["test"] or "console.assert(one() === 1)"} for row in PROBLEMS_OF_OTHERS]
+    path = write_lines(tmp_path / "problems.jsonl", rows)
+    assert sniff(path.read_text()[:4096])
+    javascript, go, python, own = read_tasks(path)
+    assert [task.language for task in (javascript, go, python, own)] == [
+        "javascript",
+        "go",
+        "python",
+        "typescript",
+    ]
+    assert {task.style for task in (javascript, go, python, own)} == {TestStyle.ASSERTS}
+    assert go.prompt == "package main\n\nfunc Add(a, b int) int {\n"
+    assert go.reference == go.prompt + "    return a + b\n}\n"
+    assert go.tests.startswith('package main\n\nimport "testing"\n\nfunc TestAdd')
+    assert python.entry_point == "add"
+    assert javascript.entry_point is None
+
+
+def test_a_language_that_nobody_knows_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "problems.jsonl", [{**PROBLEMS_OF_OTHERS[0], "language": "cobol"}])
+    with pytest.raises(DataError, match="line 1: there is no language 'cobol'"):
+        read_tasks(path)

@@ -1,5 +1,6 @@
 """Files of a replay: names of checkpoints and passes, accounts of what is wrong, verdicts and results."""
 
+import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,6 +78,26 @@ def test_a_file_with_everything_wrong_is_read_as_far_as_it_can_be(tmp_path: Path
     assert account.startswith("samples.jsonl: 7 entries, 3 samples")
     for said in ("unknown task: line 4", "no answer: line 5", "not UTF-8: line 6", "cut off: line 7"):
         assert said in account
+
+
+def test_every_bad_line_is_named_and_a_packed_file_that_breaks_off_is_read_so_far(tmp_path: Path) -> None:
+    good = json.dumps({"task_id": "HumanEval/0", "completion": "    return x\n"})
+    lines = ["nothing" if 3 <= number <= 9 or number == 12 else good for number in range(1, 300)]
+    path = tmp_path / "samples.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode(), compresslevel=0)[:5000])
+    (found,) = read_sets([source_of(str(path))], read_tasks([tasks_file(tmp_path)]))
+    account = "\n".join(found.account)
+    assert len(found.samples) > 30
+    assert "line 7: not JSON: Expecting value: line 1 column 1 (char 0); and 3 more: lines 8-9, 12" in account
+    assert "the last line is cut off" in account
+    assert "no sample: HumanEval/1, HumanEval/2" in account
+
+
+def test_a_file_without_any_sample_still_has_its_account(tmp_path: Path) -> None:
+    path = tasks_file(tmp_path)
+    (found,) = read_sets([source_of(str(path))], read_tasks([path]))
+    assert found.samples == ()
+    assert "no answer: line 1: 'HumanEval/0' has no completion" in "\n".join(found.account)
 
 
 def test_a_file_without_a_name_gives_a_set_for_each_of_its_systems(tmp_path: Path) -> None:

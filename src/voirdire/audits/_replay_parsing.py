@@ -312,6 +312,8 @@ def _harness(replay: Replay) -> list[Finding]:
     )
     verb = "has" if credited == 1 else "have"
     said = f"{credited:,} {verb}" if credited else "none has"
+    broken = f"{counted(run.height, 'executed sample')} that {'does' if run.height == 1 else 'do'} not parse"
+    unchecked = "Every executed sample parses, so that none could show credit for code that does not."
     return [
         Finding(
             id="execution_check/overview",
@@ -319,7 +321,7 @@ def _harness(replay: Replay) -> list[Finding]:
             name="execution_check",
             subject=counted(run.height, "sample"),
             judge=SAMPLES,
-            sentence=f"Of {counted(run.height, 'executed sample')} that {'does' if run.height == 1 else 'do'} not parse {said} execution credit.{bound}",
+            sentence=f"Of {broken} {said} execution credit.{bound}" if run.height else unchecked,
             ruling=Ruling.LEAKS if credited else Ruling.HOLDS if run.height else None,
             blocks=(_check_note(), *examples),
         )

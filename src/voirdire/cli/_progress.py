@@ -21,6 +21,19 @@ SECONDS_BETWEEN_DRAWINGS = 0.1
 Clock = Callable[[], float]
 
 
+@dataclass(frozen=True)
+class Words:
+    """What a run counts, where those come from that were there already, and what one without a result is."""
+
+    things: str
+    kept: str
+    without: str
+
+
+CALLS = Words("calls", "from the ledger", "unreadable")
+SAMPLES = Words("samples", "run before", "without a result")
+
+
 @dataclass
 class Counts:
     """Calls of one run or batch by how they ended; `began` is when it started, in seconds of some clock.
@@ -37,6 +50,7 @@ class Counts:
     failed: int = 0
     unreadable: int = 0
     money: float | None = None
+    words: Words = CALLS
 
     @property
     def done(self) -> int:
@@ -64,19 +78,20 @@ class Counts:
         return max(0, self.total - self.done - max(0, self.known - self.cached))
 
 
-def progress_on(stream: TextIO, clock: Clock = time.monotonic) -> Progress:
+def progress_on(stream: TextIO, clock: Clock = time.monotonic, *, words: Words = CALLS) -> Progress:
     """Return the Progress that suits `stream`: live where it is a terminal, else a line a minute."""
-    return LiveProgress(stream, clock) if stream.isatty() else LineProgress(stream, clock)
+    suited = LiveProgress if stream.isatty() else LineProgress
+    return suited(stream, clock, words=words)
 
 
 def described(counts: Counts, now: float) -> str:
     """Return where a batch stands, in one line."""
     rate = counts.rate(now)
     pieces = [
-        f"{counts.done:,} of {counts.total:,} calls",
-        f"{counts.cached:,} from the ledger" if counts.cached else "",
+        f"{counts.done:,} of {counts.total:,} {counts.words.things}",
+        f"{counts.cached:,} {counts.words.kept}" if counts.cached else "",
         f"{counts.failed:,} failed" if counts.failed else "",
-        f"{counts.unreadable:,} unreadable" if counts.unreadable else "",
+        f"{counts.unreadable:,} {counts.words.without}" if counts.unreadable else "",
         f"${counts.money:,.2f}" if counts.money is not None else "",
         f"{rate:,.1f}/s" if rate else "",
         f"{duration(counts.to_ask / rate)} left" if rate and counts.done < counts.total else "",
@@ -104,17 +119,18 @@ def _idled(counts: Counts, since: float | None, what: str, now: float) -> float 
 class LineProgress:
     """One line a minute, and none for a batch that is over before; one where something else begins for the first time."""
 
-    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic, *, words: Words = CALLS) -> None:
         self._stream = stream
+        self._words = words
         self._clock = clock
         self._said = clock()
-        self._counts = Counts(total=0, began=self._said)
+        self._counts = Counts(total=0, began=self._said, words=words)
         self._idle_since: float | None = None
         self._done: set[str] = set()
 
     def started(self, total: int, *, known: int = 0) -> None:
         """Begin to count; the minute runs on from the batch before, so that short batches stay silent together."""
-        self._counts = Counts(total=total, began=self._clock(), known=known)
+        self._counts = Counts(total=total, began=self._clock(), known=known, words=self._words)
 
     def expected(self, total: int) -> None:
         """Count towards another total."""
@@ -150,11 +166,12 @@ class LineProgress:
 class LiveProgress:
     """A bar and a line that is redrawn in place; gone when the batch is over."""
 
-    def __init__(self, stream: TextIO, clock: Clock = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, clock: Clock = time.monotonic, *, words: Words = CALLS) -> None:
         self._stream = stream
+        self._words = words
         self._clock = clock
         self._drawn = clock()
-        self._counts = Counts(total=0, began=self._drawn)
+        self._counts = Counts(total=0, began=self._drawn, words=words)
         self._shown: RichProgress | None = None
         self._idle_since: float | None = None
         self._alone = False
@@ -165,7 +182,7 @@ class LiveProgress:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.finished()
-        self._counts = Counts(total=total, began=self._clock(), known=known)
+        self._counts = Counts(total=total, began=self._clock(), known=known, words=self._words)
         self._shown = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.description}", markup=False),

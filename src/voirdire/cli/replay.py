@@ -254,7 +254,7 @@ def _run_now(
     how: tuple[Isolation, bool, Path | None],
 ) -> tuple[dict[Key, Truth], tuple[str, ...]]:
     """Run everything and return what came of it, and what the page must say of how it was run."""
-    from voirdire.cli._progress import progress_on
+    from voirdire.cli._progress import SAMPLES, progress_on
     from voirdire.execution.tasks import Isolation as Chosen
     from voirdire.studies._replay_files import read_prelude
     from voirdire.studies._replay_run import RunOptions, calibrated, run_notes, run_rows, truth_of_row
@@ -265,10 +265,12 @@ def _run_now(
         unsafe=unsafe,
         prelude=read_prelude(prelude),
     )
+    progress = progress_on(sys.stderr, words=SAMPLES)
+    progress.doing("runs the reference solutions, three times each")
     calibration = calibrated(tasks, options, sets=sets)
+    progress.doing("")
     for task, why in calibration.excluded.items():
         running.say(f"excluded: {task}: {why}")
-    progress = progress_on(sys.stderr)
     progress.started(sum(len(one.samples) for one in sets))
     truth: dict[Key, Truth] = {}
     rows: list[Row] = []

@@ -22,6 +22,9 @@ NEAR_THE_LIMIT = 0.5
 another, and right candidates that are a little slower would fail.
 """
 
+CLOSE = "its reference is near the limit"
+"""Begins the reason for which such a task is excluded."""
+
 REFERENCE = "reference"
 
 
@@ -108,7 +111,7 @@ def _why_excluded(results: Sequence[Result], allowed: float) -> str:
     most = max(result.cpu_seconds for result in results)
     if most <= NEAR_THE_LIMIT * allowed:
         return ""
-    return f"its reference is near the limit: it used {most:.1f} of {allowed:g} CPU seconds"
+    return f"{CLOSE}: it used {most:.1f} of {allowed:g} CPU seconds"
 
 
 def _reason(results: Sequence[Result]) -> str:

@@ -71,6 +71,12 @@ def execute(
     """
     known = {task.task_id: task for task in tasks}
     orders = {name: _order_of(task) for name, task in known.items()}
+    foreign = next((known[name] for name, order in orders.items() if order.command), None)
+    if foreign and isolation is Isolation.CONTAINER:
+        raise UsageError(
+            f"task '{foreign.task_id}': a container runs Python only, and this is {foreign.language}",
+            hint="use --isolation namespace, which shows candidates the tools of this machine",
+        )
     plan = _plan(orders.values(), limits or Limits(), image)
 
     def run() -> Iterator[Result]:

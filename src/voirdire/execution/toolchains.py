@@ -1,13 +1,16 @@
 """How samples in languages other than Python are run: one command each, where its tool is present."""
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from voirdire.errors import UsageError
 from voirdire.execution.jail.tester import CODE
@@ -107,24 +110,93 @@ def _node_text(task: Task) -> str:
     return f"{task.prelude}\n{CODE}\n;{_STRICT_ASSERTS}\n{task.tests.code}\n{_NODE_ENDING}"
 
 
-_STRICT_ASSERTS = "console.assert = (right, ...words) => { if (!right) throw new Error(words.join(' ') || 'an assert failed'); };"
+_STRICT_ASSERTS = (
+    "console.assert = (right, ...words) => { if (!right) "
+    "throw new (require('assert').AssertionError)({ message: words.join(' ') || 'an assert failed' }); };"
+)
 
 
 def _go(task: Task) -> Command:
-    go = _tool("go", "Go", hint="install Go 1.20 or later")
-    environment = {
-        "GOCACHE": "/scratch/box/.cache",
-        "GOFLAGS": "-mod=mod",
-        "CGO_ENABLED": "0",
-        "GO111MODULE": "on",
-    }
-    module = {"go.mod": "module candidate\n\ngo 1.20\n"}
-    roots = (_home_of(go),)
-    if task.tests.kind == TestKind.STREAMS:
-        return Command((go, "run", "."), {**module, "main.go": CODE}, environment, roots)
-    shell = f"{shlex.quote(go)} test -c -o tests . >&2 && exec ./tests"
-    files = {**module, "main.go": CODE, "main_test.go": task.tests.code, "credit_test.go": _GO_ENDING}
-    return Command(("/bin/sh", "-c", shell), files, environment, roots)
+    go = _tool("go", "Go", hint="install Go 1.18 or later")
+    folder, language = _go_cache(go), _go_language(go)
+    environment = {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0", "GO111MODULE": "on", "GOPROXY": "off"}
+    environment |= {"GOTOOLCHAIN": "local", "GOMAXPROCS": "2", "VOIRDIRE_GOCACHE": folder}
+    files = {"go.mod": f"module candidate\n\ngo {language}\n", "main.go": CODE}
+    build = "build"
+    if task.tests.kind == TestKind.PROGRAM:
+        files |= {"main_test.go": task.tests.code, "credit_test.go": _GO_ENDING}
+        build = "test -vet=off -c"
+    shell = f"{_GO_FOLDERS}; {shlex.quote(go)} {build} -o ./candidate . >&2 && exec ./candidate"
+    return Command(("/bin/sh", "-c", shell), files, environment, (_home_of(go), *filter(None, [folder])))
+
+
+_GO_FOLDERS = 'mkdir .tmp; export TMPDIR="$PWD/.tmp" GOCACHE="$PWD/.cache"; cp -rs "$VOIRDIRE_GOCACHE" .cache 2>/dev/null'
+"""Go takes no module that stands in the folder for temporary files, and wants to write into its cache: links to the
+compiled library do for it, and where that cannot be seen Go makes its own.
+"""
+
+_GO_USUAL = """package main
+
+import (
+\t_ "bufio"; _ "bytes"; _ "container/heap"; _ "container/list"; _ "encoding/json"; _ "errors"; _ "fmt"; _ "io"
+\t_ "math"; _ "math/big"; _ "math/bits"; _ "math/rand"; _ "os"; _ "reflect"; _ "regexp"; _ "sort"; _ "strconv"
+\t_ "strings"; _ "sync"; _ "testing"; _ "time"; _ "unicode"; _ "unicode/utf8"
+)
+
+func main() {}
+"""
+"""What candidates import most: from Go 1.20 on the library comes uncompiled, and to compile it costs seconds."""
+
+
+@cache
+def _go_cache(go: str) -> str:
+    """Return a folder with the compiled usual library, which candidates may read; made once for each version.
+
+    '' where no such folder can be written: each candidate then compiles what it imports.
+    """
+    from platformdirs import user_cache_dir
+
+    version = _said_by(go, "version") or "unknown"
+    name = re.sub(r"[^\w.]+", "-", version)
+    folder = Path(user_cache_dir("voirdire", appauthor=False)) / "go" / name
+    if (folder / "README").exists():
+        return str(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+            made = _compiled_library(go, Path(work))
+            with contextlib.suppress(OSError):  # another run was faster
+                os.replace(made, folder)
+    except OSError:
+        return ""
+    return str(folder)
+
+
+def _compiled_library(go: str, work: Path) -> Path:
+    """Have Go compile its usual library into a cache in a folder; UsageError where it cannot."""
+    made = work / "cache"
+    for name, text in {
+        "go.mod": "module usual\n",
+        "usual.go": _GO_USUAL,
+        "usual_test.go": _GO_ENDING,
+    }.items():
+        (work / name).write_text(text)
+    own = {"GOCACHE": str(made), "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
+    command = [go, "test", "-vet=off", "-c", "-o", str(work / "usual"), "."]
+    settings = {**os.environ, **own}
+    done = subprocess.run(command, cwd=work, env=settings, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        raise UsageError(
+            f"Go cannot compile its own library here: {said}", hint=f"see whether `{go} build` works"
+        )
+    return made
+
+
+def _go_language(go: str) -> str:
+    """Return the version of the language that the tool speaks, as `go.mod` names it."""
+    found = re.search(r"go(\d+\.\d+)", _said_by(go, "version"))
+    return found[1] if found else "1.18"
 
 
 _GO_ENDING = """package main
@@ -162,6 +234,12 @@ def _home_of(tool: str) -> str:
 
 @cache
 def _node_version(node: str) -> tuple[int, int]:
-    text = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
-    found = re.match(r"v(\d+)\.(\d+)", text)
+    found = re.match(r"v(\d+)\.(\d+)", _said_by(node, "--version"))
     return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+@cache
+def _said_by(*command: str) -> str:
+    """Return what a tool says of itself, one line; '' where it says nothing."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    return done.stdout.strip()

@@ -2,11 +2,16 @@
 
 A sample is a completion: the program is the prompt and the completion together. A result is one bit and a text; no
 tests are counted. A failure whose text looks like a syntax error stays a failure: only the parse gate says what parses.
+
+Problems of HumanEval-X and HumanEvalPack are read too: the same in several languages, which the id names
+(`JavaScript/0`) or `language` does. Their tests are code that stands behind the program.
 """
 
+import re
 from functools import partial
 from pathlib import Path
 
+from voirdire.errors import UsageError
 from voirdire.importers._json_lines import Row
 from voirdire.importers._samples import (
     Candidate,
@@ -23,6 +28,7 @@ from voirdire.importers._samples import (
     task_id,
 )
 from voirdire.importers._samples import read_tasks as read_task_rows
+from voirdire.languages.language import language_named
 from voirdire.model import CodeTask, GroundTruth, SampleFile, TestStyle, TruthSource, TruthStatus
 
 
@@ -33,7 +39,8 @@ def sniff(head: str) -> bool:
         other in first for other in ('"BigCodeBench/', '"MBPP/', '"solution"')
     ):
         return False
-    return '"completion"' in first or all(f'"{key}"' in first for key in ("prompt", "entry_point"))
+    named = '"entry_point"' in first or '"canonical_solution"' in first
+    return '"completion"' in first or ('"prompt"' in first and named)
 
 
 def read_tasks(path: Path) -> list[CodeTask]:
@@ -54,15 +61,46 @@ def read_samples(path: Path, tasks: Tasks | None = None, *, system: str = "") ->
 
 
 def _task(row: Row) -> CodeTask:
-    prompt = row.text("prompt")
+    name, prompt, tests = task_id(row), row.text("prompt"), row.text("test")
+    language = _language(row, name)
+    if not language:
+        return CodeTask(
+            id=name,
+            prompt=prompt,
+            tests=tests,
+            style=TestStyle.CHECK,
+            entry_point=row.text("entry_point"),
+            reference=prompt + row.text("canonical_solution"),
+        )
+    called = _CALL.search(tests)
+    if language == "go" and not _PACKAGE.search(prompt):
+        prompt = f"package main\n\n{prompt}"
     return CodeTask(
-        id=task_id(row),
+        id=name,
         prompt=prompt,
-        tests=row.text("test"),
-        style=TestStyle.CHECK,
-        entry_point=row.text("entry_point"),
+        tests="\n".join(part for part in (optional_text(row, "test_setup"), tests) if part),
+        style=TestStyle.ASSERTS,
+        entry_point=optional_text(row, "entry_point") or (called[1] if called else None),
         reference=prompt + row.text("canonical_solution"),
+        language=language,
     )
+
+
+_IN_IDS = frozenset(("python", "javascript", "typescript", "go", "java", "rust", "cpp"))
+_CALL = re.compile(r"^check\((\w+)\)\s*\Z", re.MULTILINE)
+_PACKAGE = re.compile(r"^package \w+", re.MULTILINE)
+
+
+def _language(row: Row, name: str) -> str:
+    """Return the language of a problem that says it; '' for one of HumanEval itself."""
+    said = optional_text(row, "language")
+    if said:
+        try:
+            return language_named(said).name
+        except UsageError as error:
+            raise row.wrong(str(error), hint=error.hint) from None
+    before = name.partition("/")[0].lower()
+    return before if before in _IN_IDS else ""
 
 
 def _sample(row: Row, system: str) -> Candidate:

@@ -3,7 +3,7 @@
 Which importer reads a file is decided by how it begins; what could not be read is accounted for, line by line.
 """
 
-import gzip
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -88,7 +88,7 @@ def _sets_of(source: Source, tasks: Mapping[str, CodeTask]) -> list[SampleSet]:
         source.path, tasks, system=source.author
     )
     account = account_of(read)
-    systems = list(dict.fromkeys(sample.system for sample in read.samples))
+    systems = list(dict.fromkeys(sample.system for sample in read.samples)) or [source.path.name]
     if source.author:
         if len(systems) > 1:
             raise DataError(
@@ -122,13 +122,38 @@ def account_of(read: SampleFile) -> tuple[str, ...]:
     counts = ", ".join(f"{count:,} {what}" for what, count in read.account.items())
     name = Path(read.path).name
     lines = [f"{name}: {counts}"]
+    if read.samples and read.without_samples:
+        lines.append(f"{name}, no sample: {_first_of(read.without_samples)}")
     for kind in dict.fromkeys(fault.kind for fault in read.faults):
         faults = [fault for fault in read.faults if fault.kind is kind]
         said = "; ".join(f"{fault.where}: {fault.message}" for fault in faults[:FAULTS_SHOWN])
-        more = f"; and {len(faults) - FAULTS_SHOWN:,} more" if len(faults) > FAULTS_SHOWN else ""
-        kept = " (kept)" if faults[0].kept else ""
+        others = faults[FAULTS_SHOWN:]
+        if faults[0].kept:  # nothing is lost with them, and there may be as many as samples
+            kept, more = " (kept)", f"; and {len(others):,} more" if others else ""
+        else:
+            kept, more = "", _places([fault.where for fault in others])
         lines.append(f"{name}, {kind.value}{kept}: {said}{more}")
     return tuple(lines)
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = f", and {len(names) - FAULTS_SHOWN:,} more" if len(names) > FAULTS_SHOWN else ""
+    return f"{', '.join(names[:FAULTS_SHOWN])}{more}"
+
+
+def _places(wheres: Sequence[str]) -> str:
+    """Name further places in a few words: lines that follow one another as one span; '' for none."""
+    if not wheres:
+        return ""
+    words = [where.rpartition(" ") for where in wheres]
+    if any(not number.isdecimal() or what != words[0][0] for what, _, number in words):
+        return f"; and {len(wheres):,} more: {', '.join(wheres)}"
+    numbers = sorted({int(number) for _, _, number in words})
+    starts = [number for number in numbers if number - 1 not in set(numbers)]
+    ends = [number for number in numbers if number + 1 not in set(numbers)]
+    spans = [str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True)]
+    plural = {"entry": "entries"}.get(words[0][0], f"{words[0][0]}s")
+    return f"; and {len(wheres):,} more: {plural} {', '.join(spans)}"
 
 
 def _importer(path: Path, door: str) -> ModuleType:
@@ -157,7 +182,7 @@ def _head(path: Path) -> str:
             return _first_line(raw.decode("utf-16" if marked else "utf-8", "replace"))
     except FileNotFoundError:
         raise UsageError(f"there is no file '{path}'", hint="correct the path") from None
-    except (OSError, EOFError) as error:
+    except (OSError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read: {error}", hint="correct the path or the file") from None
 
 
@@ -168,10 +193,9 @@ def _first_line(head: str) -> str:
 
 
 def _unpacked(file: BinaryIO, *, packed: bool) -> bytes:
-    if not packed:
-        return file.read(HEAD)
-    with gzip.GzipFile(fileobj=file) as stream:
-        return stream.read(HEAD)
+    """Return the beginning of a file, of a packed one unpacked, also where it breaks off."""
+    data = file.read(HEAD)
+    return zlib.decompressobj(wbits=31).decompress(data, HEAD) if packed else data
 
 
 # --- tables -------------------------------------------------------------------------------------------

@@ -373,7 +373,8 @@ class Tester:
             outcome.cpu += one.cpu
             outcome.passed += one.status == "passed"
             if one.status != "passed" and outcome.status == "passed":
-                outcome.status, outcome.error = one.status, f"case {place}: {one.error}"
+                outcome.status = one.status
+                outcome.error = one.error if task.kind == "command" else f"case {place}: {one.error}"
             if one.status in ("timeout", "memory", "unparsable"):
                 break
         return outcome
@@ -396,7 +397,7 @@ class Tester:
         told = _last_word(channel)
         os.close(channel)
         ending = self._end()
-        one = _judged_program(told, ending, errors, is_command=task.command is not None)
+        one = _judged_command(ending, output, errors) if task.command else _judged_program(told, ending)
         one.cpu = ending.cpu
         if over:
             return replace(one, status="failed", error=f"wrote more than {self._settings.output:,} bytes")
@@ -517,28 +518,43 @@ def _judged_shared(kind: bytes, told: list[str], nonce: str, ending: zygote.Endi
     return _with_counts(_judged_tally(tally), tally)
 
 
-def _judged_program(
-    told: tuple[bytes, list[str]] | None, ending: zygote.Ending, errors: str, *, is_command: bool
-) -> Outcome:
+def _judged_program(told: tuple[bytes, list[str]] | None, ending: zygote.Ending) -> Outcome:
+    if ending.reason or told is None:
+        return _judged_ending(ending)
+    return Outcome("passed") if told[0] == candidate.TESTS_ENDED else _judged_told(*told)
+
+
+def _judged_command(ending: zygote.Ending, output: str, errors: str) -> Outcome:
+    """Judge a program in another language by its exit code and by what it or its compiler wrote."""
     if ending.reason:
         return _judged_ending(ending)
-    if is_command:
-        if ending.exit_code == 0:
-            return Outcome("passed")
-        how = f"signal {ending.killed_by}" if ending.killed_by else f"exit code {ending.exit_code}"
-        found = _ERROR_LINE.search(errors)
-        line = found[0] if found else ""
-        named = {"SyntaxError": "unparsable", "AssertionError": "failed"}
-        status = named.get(found[1], "error") if found else "error"
-        return Outcome(status, error=f"{how}{': ' if line else ''}{line}")
-    if told is None:
-        return _judged_ending(ending)
-    if told[0] == candidate.TESTS_ENDED:
+    if ending.exit_code == 0:
         return Outcome("passed")
-    return _judged_told(*told)
+    how = f"signal {ending.killed_by}" if ending.killed_by else f"exit code {ending.exit_code}"
+    status, line = _fault_of(output, errors)
+    return Outcome(status, error=f"{how}{': ' if line else ''}{line}")
 
 
-_ERROR_LINE = re.compile(r"^(?:Uncaught )?(\w+Error|panic)\b.*$", re.MULTILINE)
+def _fault_of(output: str, errors: str) -> tuple[str, str]:
+    """Return the status and the line that say what went wrong: of Node.js, of Go's compiler, or of a failed Go test."""
+    if found := _ERROR_LINE.search(errors):
+        return {"SyntaxError": "unparsable", "AssertionError": "failed"}.get(found[1], "error"), found[0]
+    if found := _GO_COMPILER.search(errors):
+        return "unparsable" if found[1] else "error", found[0]
+    if found := _GO_FAILED_TEST.search(output):
+        return "failed", found[0].strip()
+    return "error", _last_line(errors)
+
+
+_ERROR_LINE = re.compile(r"^(?:Uncaught )?(\w*Error|panic)\b.*$", re.MULTILINE)
+_GO_COMPILER = re.compile(r"^(?:\./)?\w+\.go:\d+:\d+: (syntax error)?.*$", re.MULTILINE)
+_GO_FAILED_TEST = re.compile(r"^ *--- FAIL: .*$", re.MULTILINE)
+
+
+def _last_line(text: str) -> str:
+    """Return the last line that says something of the program: Node.js ends with hints and its own version."""
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line for line in reversed(lines) if line and not line.startswith(("Node.js v", "("))), "")
 
 
 def _last_word(channel: int) -> tuple[bytes, list[str]] | None:
