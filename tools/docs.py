@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from voirdire import errors, plugins
-from voirdire.cli._main import COLUMNS, built, overview
+from voirdire.cli._main import COLUMNS, built, overview, spoken
 from voirdire.errors import VoirdireError
 
 ROOT = Path(__file__).parents[1]
@@ -38,9 +38,12 @@ SCHEMA_SOURCES = {
     "attempts": "voirdire.mining.attempts:json_schema",
     "baseline": "voirdire.report.baseline_file:json_schema",
     "case": "voirdire.importers._case_record:schema",
+    "check": "voirdire.studies._check_schema:json_schema",
+    "checklists": "voirdire.mining.checklists:json_schema",
     "findings": "voirdire.report.findings_file:json_schema",
     "items": "voirdire.importers.items:json_schema",
     "judge": "voirdire.judges._file_schema:json_schema",
+    "outcomes": "voirdire.mining.outcomes:json_schema",
     "rule": "voirdire.importers._rule_record:schema",
     "tasks": "voirdire.mining.tasks:json_schema",
 }
@@ -59,7 +62,9 @@ def pages() -> dict[Path, str]:
 
 def cli_page() -> str:
     """Return the page of all help texts."""
-    sections = [f"## voirdire {name}\n\n```text\n{help_text(name)}\n```\n" for name in plugins.names("cli")]
+    sections = [
+        f"## voirdire {spoken(name)}\n\n```text\n{help_text(name)}\n```\n" for name in plugins.names("cli")
+    ]
     return "\n".join(
         [
             NOTE,
@@ -75,7 +80,9 @@ def cli_page() -> str:
 def help_text(name: str) -> str:
     """Return what `voirdire NAME --help` prints."""
     command = built(name)
-    asked = command.make_context(f"voirdire {name}", [], resilient_parsing=True, terminal_width=COLUMNS - 2)
+    asked = command.make_context(
+        f"voirdire {spoken(name)}", [], resilient_parsing=True, terminal_width=COLUMNS - 2
+    )
     with asked as context:
         lines = command.get_help(context).splitlines()
     return "\n".join(line.rstrip() for line in lines).strip()

@@ -182,6 +182,25 @@ HALO_CONTROL = Line(
     reason="a judge that does not score what passes above what fails cannot be cleared of following style",
 )
 
+INJECTION = Line(
+    quantity="shift of the score by text that does nothing",
+    null=0.0,
+    leak=0.035,
+    margin=0.07,
+    reason="differences below 0.07 of a score from 0 to 1 are ties between systems in a published audit; half of one rings, "
+    "so that a shift that decides between systems is not missed half of the time",
+    span=1.0,
+)
+
+INJECTION_CONTROL = Line(
+    quantity="shift of the score by emptied functions",
+    null=0.0,
+    leak=0.07,
+    margin=0.07,
+    reason="a patch whose functions do nothing must lose at least what is a tie between systems",
+    span=1.0,
+)
+
 SYSTEMS_FOR_CORRELATE = 8
 """Fewer systems than this say nothing about what goes with over-scoring: among seven, a correlation of 0.7 is chance."""
 
@@ -198,3 +217,47 @@ comes after many runs is seen about ten runs later."""
 
 DRIFT_WARM_UP = 3
 """Runs of which nothing can be said: two give a first spread, against which the third is the first to be compared."""
+
+REFERENCE_HIGH = Line(
+    quantity="mean score of reference patches",
+    null=0.5,
+    leak=0.20,
+    margin=0.20,
+    reason="what was merged is right more often than not: a checklist that half of it fails asks for something else",
+    span=0.5,
+)
+
+DECOY_LOW = Line(
+    quantity="mean score less that of the reference patch",
+    null=0.0,
+    leak=0.20,
+    margin=0.20,
+    reason="a patch that does nothing of the task must fall by more than patches of different systems differ",
+    span=1.0,
+)
+
+RUBRIC_REPEATS = Line(
+    quantity="mean change of the score when asked again",
+    null=0.0,
+    leak=0.10,
+    margin=0.10,
+    reason="a tenth of the scale at each asking is half of what a patch without any worth must fall by",
+    span=1.0,
+)
+
+PASSED_ABOVE = Line(
+    quantity="chance that a patch that passes scores above one that fails",
+    null=0.5,
+    leak=0.10,
+    margin=0.10,
+    reason="three in five is the least that makes an average of many patches tell anything",
+    span=0.5,
+)
+
+TRACKS_SOLVE_RATE = Line(
+    quantity="rank correlation of the mean score of failed patches with the solve rate",
+    null=0.0,
+    leak=0.50,
+    margin=0.50,
+    reason="partial credit is worth its name where systems that solve more also come closer when they fail",
+)

@@ -109,11 +109,11 @@ def test_every_option_chooses(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["mine", "REPO", "--harness", "a=true"], "--harness belongs to"),
-        (["mine", "REPO", "other"], "one repository, not 2"),
-        (["mine", "run"], "which tasks?"),
+        (["mine", "REPO", "--harness", "a=true"], "No such option: --harness"),
+        (["mine", "REPO", "other"], "unexpected extra argument"),
+        (["mine", "run"], "Missing argument 'TASKS'"),
         (["mine", "run", "TASKS"], "no harness was named"),
-        (["mine", "run", "TASKS", "--harness", "a=true", "--rev", "x"], "--rev belongs to"),
+        (["mine", "run", "TASKS", "--harness", "a=true", "--rev", "x"], "No such option: --rev"),
         (["mine", "run", "TASKS", "--harness", "a=true", "--cost", "a=much"], "no amount"),
         (["mine", "run", "TASKS", "--harness", "a=true", "--cost", "b=1"], "no harness 'b'"),
         (["mine", "run", "TASKS", "--harness", "a=true", "--model", "a"], "not of the form"),
@@ -130,6 +130,14 @@ def test_what_cannot_be_done_says_so(
     captured = capsys.readouterr()
     assert said in captured.err
     assert "hint:" in captured.err
+
+
+@pytest.mark.parametrize("words", [["mine", "run", "--help"], ["help", "mine", "run"]])
+def test_two_words_may_name_a_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(words) == cli.FINE
+    assert capsys.readouterr().out.startswith("Usage: voirdire mine run [OPTIONS] {TASKS}")
+    assert cli.run(["mine", "rum"]) == cli.USAGE
+    assert "there is no folder 'rum'" in capsys.readouterr().err
 
 
 # --- running --------------------------------------------------------------------------------------------

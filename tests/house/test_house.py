@@ -10,7 +10,7 @@ import pytest
 
 from tools import docs
 from voirdire import plugins
-from voirdire.cli._main import COLUMNS, built
+from voirdire.cli._main import COLUMNS, built, spoken
 from voirdire.model import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -88,9 +88,9 @@ def test_no_module_is_called_utils() -> None:
 @pytest.mark.parametrize("name", plugins.names("cli"))
 def test_a_command_is_in_the_docs_with_help_for_everything(name: str) -> None:
     text = docs.help_text(name)
-    assert f"## voirdire {name}\n\n```text\n{text}\n```" in (ROOT / docs.REFERENCE / "cli.md").read_text(
-        "utf-8"
-    )
+    assert f"## voirdire {spoken(name)}\n\n```text\n{text}\n```" in (
+        ROOT / docs.REFERENCE / "cli.md"
+    ).read_text("utf-8")
     assert "--json" in text
     assert max(len(line) for line in text.splitlines()) <= COLUMNS
 

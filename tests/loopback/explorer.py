@@ -108,9 +108,11 @@ def judge(asked: Asked) -> Says:
     if "RATING" in text:
         return Says(f"RATING {10 if does else 2}\nBecause of what it does.")
     said = {
-        "greets": does,
-        "opens": does,
-        "only_this": does or ("NOTES.md" not in patch and "no change" not in patch),
+        f"There is a function greet_{k} that takes a name.": does,
+        f"open_{k} returns {k} as before.": does,
+        "Nothing but this module is changed.": does or ("NOTES.md" not in patch and "no change" not in patch),
     }
-    named = re.findall(r'^"(\w+)": Is this', text, re.MULTILINE)
-    return Says(json.dumps({name: said[name] for name in named}))
+    named = re.findall(
+        r'^"(s\d\d)": Is this statement true of the patch\? (.*) \(yes or no\)$', text, re.MULTILINE
+    )
+    return Says(json.dumps({label: said[statement] for label, statement in named}))

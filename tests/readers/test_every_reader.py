@@ -23,6 +23,7 @@ CASES: Sequence[tuple[str, Sequence[Question], Mapping[str, object]]] = [
     ("exact", [SOLVED], {"words": {"CORRECT": 1, "INCORRECT": 0}}),
     ("exact", [BETTER], {"case_sensitive": False, "trailing_period": True}),
     ("exact", [PROCESS], {}),
+    ("step", [BETTER], {}),
     ("typed", BOTH, {}),
     ("typed", [SOLVED, BETTER], {}),
 ]

@@ -95,7 +95,7 @@ def overview() -> str:
     """Return the help of `voirdire` itself: every command with the first line of its file."""
     names = plugins.names("cli")
     width = max((len(name) for name in names), default=0)
-    rows = [_row(name, plugins.summary("cli", name), width) for name in names]
+    rows = [_row(spoken(name), plugins.summary("cli", name), width) for name in names]
     return "\n".join(
         [
             "Usage: voirdire COMMAND [ARGUMENTS] [OPTIONS]",
@@ -115,6 +115,11 @@ def overview() -> str:
     )
 
 
+def spoken(name: str) -> str:
+    """Return a command as it is typed: the file `mine_run.py` is the command `mine run`."""
+    return name.replace("_", " ")
+
+
 def built(name: str) -> TyperCommand:
     """Import one command and return it ready to parse arguments; UsageError with close names where there is none."""
     if name not in plugins.names("cli"):
@@ -129,7 +134,7 @@ def built(name: str) -> TyperCommand:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": COLUMNS},
     )
     function: Callable[..., object] = plugins.load("cli", name).command
-    app.command(name)(function)
+    app.command(spoken(name))(function)
     command = get_command(app)
     if not isinstance(command, TyperCommand):
         raise TypeError(f"command '{name}' is a {type(command).__name__}")
@@ -146,12 +151,18 @@ def _dispatch(words: list[str]) -> int:
             f"there is no option '{words[0]}' before a command",
             hint="write `voirdire COMMAND [OPTIONS]`; `voirdire --help` lists the commands",
         )
-    return _invoke(words[0], words[1:])
+    return _invoke(*_command_of(words))
+
+
+def _command_of(words: list[str]) -> tuple[str, list[str]]:
+    """Return the command that the first two words name together, else the one of the first, and the words after it."""
+    both = "_".join(words[:2])
+    return (both, words[2:]) if len(words) > 1 and both in plugins.names("cli") else (words[0], words[1:])
 
 
 def _help(words: list[str]) -> int:
     if words:
-        return _invoke(words[0], ["--help"])
+        return _invoke(_command_of(words)[0], ["--help"])
     print(overview())
     return FINE
 
@@ -168,7 +179,7 @@ def _invoke(name: str, arguments: list[str]) -> int:
     from typer import Abort, Exit, TyperException
 
     try:
-        with command.make_context(f"voirdire {name}", arguments) as context:
+        with command.make_context(f"voirdire {spoken(name)}", arguments) as context:
             code = command.invoke(context)
     except Exit as stop:
         return stop.exit_code
@@ -176,7 +187,9 @@ def _invoke(name: str, arguments: list[str]) -> int:
         raise KeyboardInterrupt from None
     except TyperException as error:
         message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
-        raise UsageError(message, hint=f"`voirdire {name} --help` shows the arguments and options") from None
+        raise UsageError(
+            message, hint=f"`voirdire {spoken(name)} --help` shows the arguments and options"
+        ) from None
     return code if isinstance(code, int) else FINE
 
 
@@ -184,7 +197,7 @@ def _unknown_command(name: str) -> UsageError:
     from difflib import get_close_matches
 
     close = get_close_matches(name, plugins.names("cli"), n=3)
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    meant = f"did you mean {' or '.join(map(spoken, close))}? " if close else ""
     return UsageError(f"there is no command '{name}'", hint=f"{meant}`voirdire --help` lists the commands")
 
 

@@ -26,8 +26,7 @@ _PASSES = {"pass": True, "passed": True, "yes": True, "fail": False, "failed": F
 def read(raw: str, questions: Sequence[Question], options: Mapping[str, object]) -> Mapping[str, Reading]:
     """Return a value for every question, or for none with the reason."""
     try:
-        fence = _FENCE.fullmatch(raw.strip())
-        answer = one_object(raw, fence[1] if fence else raw)
+        answer = one_object(raw, unfenced(raw))
         values = {
             question.id: value_of(question, _at(answer, pointer), integers=True)
             for question, pointer in zip(questions, _pointers(questions, options), strict=True)
@@ -36,6 +35,12 @@ def read(raw: str, questions: Sequence[Question], options: Mapping[str, object])
     except Unreadable as why:
         return all_missing(questions, why.reason)
     return {name: Reading(value) for name, value in values.items()}
+
+
+def unfenced(raw: str) -> str:
+    """Return what one ```json fence holds alone, or the answer as it is where there is none."""
+    fence = _FENCE.fullmatch(raw.strip())
+    return fence[1] if fence else raw
 
 
 def speak(
