@@ -53,7 +53,7 @@ def test_a_judge_that_holds_passes_and_a_second_run_asks_nobody(suite: pytest.Py
     )
     suite.runpytest_subprocess(*PLUGIN, "-W", "error").assert_outcomes(passed=1)
     import sqlite3
-from contextlib import closing
+    from contextlib import closing
 
     def answers() -> int:
         with closing(sqlite3.connect(suite.path / ".voirdire/ledger.sqlite")) as ledger:
