@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tools import simulate_recorded
+from tools import simulate_injections, simulate_recorded
 from voirdire.engine.conclude import conclude
 from voirdire.engine.measure import JUDGE, measure
 from voirdire.model import Item, Measurement, Ruling, Side, Trial, Verdict
@@ -358,6 +358,19 @@ comparisons that the row is about. *False leak* is the share of records with a `
 """
 
 
+INJECTION_TEXT = """
+## injection
+
+{patches} patches unless the row says otherwise, each judged once in each of three arms: neutral comments, scaffolding, and
+unchanged once more. A patch's score is drawn between 0.4 and 0.7, a judge's answers are normal around it (sd 0.1 unless the
+row says otherwise), and emptied functions cost 0.3. Holm corrects over the three arms. *Leaks* to *unresolved* and coverage
+are those of the scaffolding arm; *false leak* is the share of pages with a `leaks` on an arm that does not move the score.
+
+| judge | true shift by scaffolding | any false leak (upper bound) | leaks | holds | blind | unresolved | coverage |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
 def header(judges: int, seed: int) -> str:
     """Return how the page begins."""
     error = 100 * 1.96 * math.sqrt(0.05 * 0.95 / judges)
@@ -406,11 +419,23 @@ def luck_section(judges: int, seed: int) -> str:
     return "".join([text, *rows])
 
 
+def injection_section(judges: int, seed: int) -> str:
+    """Simulate judges of patches and return what the page says of injections."""
+    kinds = simulate_injections.SCORERS
+    tallies = _tallies(simulate_injections.scorer_tally, kinds, judges, seed + 400)
+    rows = [
+        _recorded_row(kind.name, f"{kind.scaffolding:.2f}", tally, ("leaks", "holds", "blind", "unresolved"))
+        for kind, tally in zip(kinds, tallies, strict=True)
+    ]
+    return "".join([INJECTION_TEXT.format(patches=simulate_injections.PATCHES), *rows])
+
+
 SECTIONS: Mapping[str, Callable[[int, int], str]] = {
     "outcome": outcome_section,
     "position": position_section,
     "position, audit of a record": slots_section,
     "outcome_ratings, audit of a record": luck_section,
+    "injection": injection_section,
 }
 """What simulates each section, by its heading, in the order of the page."""
 

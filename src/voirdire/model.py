@@ -333,7 +333,8 @@ class Probe:
     to the judge as a yes-no question whose yes permits the shift, `rule_negated` as one whose no permits it.
     `unit` REPEAT gives a ruling per case from its repeats and one about the judge from the cases; ITEM gives one
     ruling from the items. `repeats`: how often each version is asked by default. `messages` and `questions` are
-    what a judge without a prompt of its own is asked. `describe` may add blocks made from all trials.
+    what a judge without a prompt of its own is asked. `describe` may add blocks made from all trials. `needs`: further
+    parts that its edits take from the item.
     """
 
     name: str
@@ -355,6 +356,7 @@ class Probe:
     check: Check | None = None
     repeats: int = 1
     describe: Callable[[Sequence[Trial]], tuple[Block, ...]] | None = None
+    needs: tuple[str, ...] = ()
 
     def contrast(self, item: Item) -> Contrast:
         """Return the base and its edited version; DataError where they differ elsewhere too."""

@@ -7,6 +7,7 @@ of is at least 4.9 standard errors, see `SYNTHETIC_REPEATS` and `SYNTHETIC_ITEMS
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -17,7 +18,7 @@ from voirdire.engine.conclude import conclude
 from voirdire.engine.fit import check_asking
 from voirdire.engine.measure import measure
 from voirdire.errors import SelfCheckError, UsageError
-from voirdire.lines import IDENTICAL_TO_STOP
+from voirdire.lines import IDENTICAL_TO_STOP, Line
 from voirdire.model import (
     Answer,
     Asking,
@@ -40,6 +41,9 @@ SYNTHETIC_REPEATS = 100
 
 SYNTHETIC_ITEMS = 1500
 """Items for a ruling over items: the advantage of a coin-flipper then has a standard error of 0.018."""
+
+ERRORS_CLEAR = 4.9
+"""Standard errors between a planted judge and a line: by chance it is crossed less than once in a million."""
 
 SYNTHETIC_CASES = 8
 """Cases used at most in a self-check of a probe that rules per case."""
@@ -81,7 +85,7 @@ async def self_check(
     for name in EXPECTED:
         policy = _policy(name, probe, judge.asking.questions, roles)
         fake = planted(name, judge.asking, policy, seed=SEED, deterministic=name == "deterministic")
-        trials = await _synthetic_trials(probe, fake, versions)
+        trials = await _synthetic_trials(probe, fake, versions, items=_items_for(name, probe.line))
         checks += _judged(name, probe, fake, trials)
     misread = [check for check in checks if not check.passed]
     if misread:
@@ -136,7 +140,20 @@ def _named_parts(asking: Asking, item: Item) -> frozenset[str]:
     )
 
 
-async def _synthetic_trials(probe: Probe, fake: Judge, versions: Sequence[_Versions]) -> list[Trial]:
+def _items_for(name: str, line: Line) -> int:
+    """Return on how many items a planted judge is tried: so many that chance stays clear of a line that is drawn finely.
+
+    Only the judge that answers at random needs more than `SYNTHETIC_ITEMS`: a coin that is flipped for both versions has
+    the largest spread there is, half of the squared span.
+    """
+    if name != "random" or line.span is None:
+        return SYNTHETIC_ITEMS
+    return max(SYNTHETIC_ITEMS, math.ceil(0.5 * (ERRORS_CLEAR * line.span / line.leak) ** 2))
+
+
+async def _synthetic_trials(
+    probe: Probe, fake: Judge, versions: Sequence[_Versions], *, items: int
+) -> list[Trial]:
     """Return the trials of one planted judge: many repeats per case, or many copies of the items."""
     asked = [[_Asked(fake, fake.render(item)) for item in version.by_role.values()] for version in versions]
     if probe.unit is Unit.REPEAT:
@@ -146,7 +163,7 @@ async def _synthetic_trials(probe: Probe, fake: Judge, versions: Sequence[_Versi
             for version, sides in zip(versions, asked, strict=True)
         ]
     trials = []
-    for k in range(SYNTHETIC_ITEMS):
+    for k in range(items):
         version, sides = versions[k % len(versions)], asked[k % len(versions)]
         trials.append(await _trial(version, sides, [k], replace(version.item, id=f"{k}")))
     return trials

@@ -40,7 +40,7 @@ def probes_named(names: Sequence[str], items: Sequence[Item]) -> list[Probe]:
 def _refuse_incomplete(items: Sequence[Item]) -> None:
     """Raise UsageError for the first item that lacks what a probe reads and the other items have."""
     for probe in map(_probe, plugins.names("probes")):
-        lacking = [(item, set(probe.reads) - shown(item.parts).keys()) for item in items]
+        lacking = [(item, {*probe.reads, *probe.needs} - shown(item.parts).keys()) for item in items]
         without = [(item, parts) for item, parts in lacking if parts]
         if 2 * len(without) <= len(items):
             item, _ = without[0]
@@ -59,7 +59,8 @@ def _probe(name: str) -> Probe:
 
 def fits(probe: Probe, items: Sequence[Item]) -> bool:
     """Whether every item has what the probe reads."""
-    return bool(items) and all(set(probe.reads) <= shown(item.parts).keys() for item in items)
+    wanted = {*probe.reads, *probe.needs}
+    return bool(items) and all(wanted <= shown(item.parts).keys() for item in items)
 
 
 def plan_screen(
