@@ -177,7 +177,8 @@ class CodeSample:
     """One answer to a code task. `code` is the whole program, `text` what was written in the file, unchanged.
 
     `number`: its number among the samples of one system for one task, from 0. `truth`: what the file says came of
-    it; None: it says nothing. `line`: where it stands in its file, from 1; 0: not by lines.
+    it; None: it says nothing. `line`: where it stands in its file, from 1; 0: not by lines. `reading`: which part of
+    the answer was taken for the code; '' where the file gives the code itself.
     """
 
     task: str
@@ -188,6 +189,7 @@ class CodeSample:
     language: str = "python"
     truth: GroundTruth | None = None
     line: int = 0
+    reading: str = ""
 
 
 class FileFaultKind(StrEnum):

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,9 @@ from voirdire.languages.language import grammar_version, language_named
 
 LARGEST = 1_000_000
 """Bytes of a program that is read; edits are for what people write."""
+
+TOO_DEEP = 500
+"""Nodes within nodes beyond which a program is not read."""
 
 DEEPEST = 200
 """Nodes within nodes up to which trees are walked by functions that call themselves."""
@@ -111,10 +114,12 @@ class Program:
 
     def _walk(self) -> None:
         """Fill tokens, shape (depth and kind of every node but comments) and comments, in the order of the text."""
-        stack: list[tuple[Node, int]] = [(self.root, 0)]
+        stack: list[tuple[Node, int, bool]] = [(self.root, 0, False)]
         reached = 0
         while stack:
-            node, depth = stack.pop()
+            node, depth, verbatim = stack.pop()
+            if depth > TOO_DEEP:
+                raise Unreadable("nested too deeply")
             if node.type == "comment":
                 self._residue(reached, node.start_byte, depth)
                 text = text_of(node).removesuffix("\r")
@@ -125,19 +130,19 @@ class Program:
             self.depth = max(self.depth, depth)
             children = [] if node.type in OPAQUE else node.children
             if not children:
-                reached = self._leaf(node, depth, reached)
+                reached = self._leaf(node, depth, reached, verbatim=verbatim)
                 continue
             self.shape.append((depth, node.type))
-            stack += [(child, depth + 1) for child in reversed(children)]
+            verbatim = node.type in _VERBATIM
+            stack += [(child, depth + 1, verbatim) for child in reversed(children)]
         self._residue(reached, len(self.raw), 0)
 
-    def _leaf(self, node: Node, depth: int, reached: int) -> int:
+    def _leaf(self, node: Node, depth: int, reached: int, *, verbatim: bool) -> int:
         """Keep a leaf as a token; what stands before it and is neither blank nor comment is kept as one too."""
         text = self.raw[node.start_byte : node.end_byte]
         if not text.strip() and node.type not in ("string_fragment", "jsx_text", "template_chars"):
             return reached
-        within = node.parent is not None and node.parent.type in _VERBATIM
-        self._residue(reached, node.start_byte, depth, verbatim=within)
+        self._residue(reached, node.start_byte, depth, verbatim=verbatim)
         self.shape.append((depth, node.type))
         self.tokens.append(Token(node.type, text, node.start_byte, node.end_byte))
         end: int = node.end_byte
@@ -225,8 +230,9 @@ class Program:
         ].strip()
 
 
+@lru_cache(maxsize=8)
 def program_or_reason(source: str, language: str) -> Program | str:
-    """Return the program, or why it cannot be edited."""
+    """Return the program, or why it cannot be edited; the last ones are kept, since an edit is proved right after it is made."""
     try:
         return Program(source, language)
     except Unreadable as error:

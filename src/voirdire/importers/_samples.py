@@ -106,7 +106,7 @@ class Gathering:
             )
             return
         language = candidate.language or (task.language if task else "python")
-        code, text = self._program(candidate, task, language)
+        code, text, reading = self._program(candidate, task, language)
         self._counted[who] += 1
         self._numbers[key] = where
         first = self._texts.setdefault((*who, text), where)
@@ -115,23 +115,34 @@ class Gathering:
                 where, FileFaultKind.SAME_TEXT, f"'{candidate.task}' has this text on {first}", kept=True
             )
         self.samples.append(
-            CodeSample(candidate.task, number, code, text, candidate.system, language, candidate.truth, line)
+            CodeSample(
+                candidate.task,
+                number,
+                code,
+                text,
+                candidate.system,
+                language,
+                candidate.truth,
+                line,
+                reading,
+            )
         )
 
-    def _program(self, candidate: Candidate, task: CodeTask | None, language: str) -> tuple[str, str]:
-        """Return the whole program and the text that stood in the file."""
+    def _program(self, candidate: Candidate, task: CodeTask | None, language: str) -> tuple[str, str, str]:
+        """Return the whole program, the text that stood in the file, and how the one was read from the other."""
         if candidate.program is not None:
-            return candidate.program, candidate.text if candidate.text is not None else candidate.program
+            text = candidate.text if candidate.text is not None else candidate.program
+            return candidate.program, text, ""
         if candidate.completion is not None:
             if task is None:
                 raise UsageError(
                     f"{self.path}: its samples are completions, which go on where a prompt ends",
                     hint="give the file with the tasks too",
                 )
-            return task.prompt + candidate.completion, candidate.completion
+            return task.prompt + candidate.completion, candidate.completion, ""
         if candidate.answer is not None:
             found = extract(candidate.answer, tags=language_named(language).tags)
-            return found.code(self.reading), candidate.answer
+            return found.code(self.reading), candidate.answer, found.taken(self.reading).value
         raise NoAnswerError(f"there is no answer to '{candidate.task}'", hint="")
 
 

@@ -5,7 +5,8 @@ indentation, taken off the content; info strings; list items and block quotes ar
 end; a fence that is never closed runs to the end. Not followed, on purpose: an HTML tag alone on a line does not hide
 the fence below it. A block of Markdown (`markdown`, `md`) is an answer within the answer and is read in turn.
 
-Several readings stand beside each other, so that extraction cannot pass for a finding.
+Several readings stand beside each other, so that extraction cannot pass for a finding. An answer without any fence is
+its own code under every reading: plain code is read as such, and prose does not parse.
 """
 
 import re
@@ -56,7 +57,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an answer holds, under every reading. A reading that finds no block gives '', which never parses."""
+    """What an answer holds, under every reading.
+
+    Without any block the whole answer is the code; a reading that finds none of its own among others gives '', which
+    never parses.
+    """
 
     answer: str
     blocks: tuple[Block, ...]
@@ -74,7 +79,7 @@ class Extraction:
 
     def candidates(self, reading: Reading) -> tuple[str, ...]:
         """Return the texts that a reading considers, the preferred one first; of ANY, the last block first."""
-        if reading is Reading.WHOLE:
+        if reading is Reading.WHOLE or not self.blocks:
             return (self.answer,)
         if reading is Reading.FIRST:
             return self._codes[:1]
@@ -84,6 +89,10 @@ class Extraction:
             tagged = [block.code for block in self.blocks if block.tag in self.tags]
             return tuple(tagged[-1:])
         return self._codes[-1:]
+
+    def taken(self, reading: Reading) -> Reading:
+        """Return the reading that a code comes from: WHOLE where there is no block, else the one asked for."""
+        return reading if self.blocks else Reading.WHOLE
 
     @property
     def differ(self) -> bool:
