@@ -131,6 +131,16 @@ BROKEN_ACCEPTED = Line(
     reason="code that cannot run is never right; one such sample in twenty is what a slip of attention may cost",
 )
 
+EXECUTION_CREDIT = Line(
+    quantity="share with execution credit of samples that do not parse",
+    null=0.0,
+    leak=0.0,
+    margin=0.05,
+    reason="any credit is a fault of the harness; none is shown once less than one such sample in twenty could have it, "
+    "which moves Pass@1 by less than a point where a fifth does not parse",
+    span=1.0,
+)
+
 PARSING_ACCEPTED = Line(
     quantity="share accepted of samples that parse",
     null=0.0,

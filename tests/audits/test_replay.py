@@ -170,7 +170,7 @@ def test_where_no_problem_differs_the_interval_is_three_in_n() -> None:
     found = difference(replay_of(two_arms()), BASE, DAMAGED, Reading.JUDGE, "strong")
     assert found is not None
     assert found.still.all()
-    assert found.high.tolist() == pytest.approx([0.2589] * 4, abs=1e-3)
+    assert found.high.tolist() == pytest.approx([3 / 10] * 4)
     assert found.low.tolist() == pytest.approx((-found.high).tolist())
 
 
@@ -224,8 +224,33 @@ def test_credit_without_parsing_is_a_fault_of_the_harness_and_named() -> None:
     assert "Of 9 executed samples that do not parse 3 have execution credit" in found.sentence
     (listed,) = [block for block in found.blocks if isinstance(block, TableBlock)]
     assert column(listed, "task") == ["t0", "t1", "t2"]
-    (clean,) = named(replay.audit(two_arms()), "execution_check")
-    assert clean.ruling is Ruling.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("problems", "ruling", "said"),
+    [
+        (
+            1,
+            Ruling.UNRESOLVED,
+            "at most 63.1597 % could have it at 95 %, and 56 more such samples without credit",
+        ),
+        (
+            20,
+            Ruling.HOLDS,
+            "60 executed samples that do not parse none has execution credit: at most 4.8703 %",
+        ),
+    ],
+)
+def test_no_credit_without_parsing_holds_only_with_the_interval_inside_the_margin(
+    problems: int, ruling: Ruling, said: str
+) -> None:
+    (found,) = named(replay.audit(table(rows("base", problems, samples=BROKEN))), "execution_check")
+    assert found.ruling is ruling
+    assert said in found.sentence
+    assert found.estimate is not None
+    assert found.estimate.inner_high is not None
+    assert (found.estimate.inner_high < 0.05) is (ruling is Ruling.HOLDS)
+    assert bool(found.settles) is (ruling is Ruling.UNRESOLVED)
 
 
 def test_missing_answers_are_counted_and_never_a_zero() -> None:
@@ -234,9 +259,27 @@ def test_missing_answers_are_counted_and_never_a_zero() -> None:
     judged = counted.successes(BASE, Reading.JUDGE, "strong")
     gated = counted.successes(BASE, Reading.GATED, "strong")
     assert (judged.n.tolist(), judged.c.tolist(), judged.missing) == ([1] * 4, [1] * 4, 8)
-    assert (gated.n.tolist(), gated.missing) == ([2] * 4, 4)  # what does not parse is refused, asked or not
+    assert (gated.n.tolist(), gated.c.tolist(), gated.missing) == ([1] * 4, [1] * 4, 8)
     block = tables(replay.audit(table(rows("base", 4, samples=some))))["Answers that strong did not give"]
     assert block.rows == [["base", "first", "refusal", 8, 4]]
+
+
+def test_the_gate_costs_nothing_where_the_judge_accepts_only_what_parses_whatever_is_missing() -> None:
+    some = [
+        (True, True, 1.0),
+        (True, False, 0.0),
+        (False, False, None),
+        (False, False, None),
+        (False, False, 0.0),
+    ]
+    gate = gate_of(replay_of(table(rows("base", 9, samples=some))), BASE, "strong")
+    assert gate.cost == 0.0
+
+
+def test_a_judge_without_any_answer_is_audited_all_the_same() -> None:
+    some = [(parses, passed, None) for parses, passed, _ in BROKEN]
+    found = replay.audit(table(rows("base", 9, samples=some)))
+    assert "accepts unknown of samples that parse" in named(found, "parse_gate")[0].sentence
 
 
 def test_a_renamed_function_is_a_reading_of_its_own() -> None:

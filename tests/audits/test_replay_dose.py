@@ -80,3 +80,11 @@ def test_missing_answers_are_counted_and_not_taken_for_refusals() -> None:
 def test_without_undamaged_samples_there_is_nothing_to_compare_with() -> None:
     with pytest.raises(DataError, match="no undamaged samples"):
         replay_dose.audit(VerdictTable(frame(BRACKET, 0.6, kept=1.0)))
+
+
+def test_a_judge_that_never_answers_gives_a_page_and_no_ruling() -> None:
+    whole = table(frame(BRACKET, 0.2, kept=1.0), frame(BRACKET, 0.6, kept=1.0)).frame
+    silent = VerdictTable(whole.with_columns(value=pl.lit(None, dtype=pl.Float64)))
+    (found,) = replay_dose.audit(silent)
+    assert found.ruling is Ruling.UNRESOLVED
+    assert "nothing was judged" in found.sentence

@@ -12,6 +12,7 @@ import pytest
 
 from voirdire import plugins
 from voirdire.cli import _main as cli
+from voirdire.cli._main import spoken
 from voirdire.errors import DataError, JudgeError, VoirdireError
 
 
@@ -35,7 +36,7 @@ def test_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixtur
     assert cli.run(words) == cli.FINE
     shown = capsys.readouterr().out
     for name in plugins.names("cli"):
-        assert f"\n  {name} " in shown
+        assert f"\n  {spoken(name)} " in shown
     assert max(len(line) for line in shown.splitlines()) <= cli.COLUMNS
     assert "?." not in shown
 

@@ -113,9 +113,13 @@ def test_one_tagged_block_reads_the_same_everywhere() -> None:
     assert not extract("```py\nx\n```", tags=PYTHON).differ
 
 
-def test_no_block_gives_nothing() -> None:
-    found = extract("just talk", tags=PYTHON)
-    assert {found.code(reading) for reading in (Reading.LAST, Reading.FIRST, Reading.LAST_TAGGED)} == {""}
+def test_without_any_block_the_whole_answer_is_the_code() -> None:
+    found = extract("x = 1\n", tags=PYTHON)
+    assert {found.candidates(reading) for reading in Reading} == {("x = 1\n",)}
+    assert found.taken(Reading.LAST) is Reading.WHOLE
+    fenced = extract("```\nout\n```\n", tags=PYTHON)
+    assert fenced.taken(Reading.LAST) is Reading.LAST
+    assert fenced.code(Reading.LAST_TAGGED) == ""
     assert found.candidates(Reading.ANY) == ()
 
 

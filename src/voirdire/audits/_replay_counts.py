@@ -150,9 +150,14 @@ class Replay:
         return self._by_problem[arm]
 
     def successes(self, arm: Arm, reading: Reading, judge: str | None = None) -> Successes:
-        """Return successes by problem under one reading; the readings of a judge need its name."""
+        """Return successes by problem under one reading; the readings of a judge need its name.
+
+        Judge, and judge and gate, are over the same samples, those with a verdict, so that their difference is the gate
+        alone. A sample that does not parse is refused by the gate without a verdict too; counted under the gate only,
+        it would make an average over other samples than the judge's.
+        """
         if reading in OF_A_JUDGE:
-            n, c = ("read", "accepted") if reading is Reading.JUDGE else ("gated_known", "gated_accepted")
+            n, c = ("read", "accepted" if reading is Reading.JUDGE else "parsing_accepted")
             counted = self._of_judge(judge, arm)
         else:
             n, c = {
@@ -311,8 +316,6 @@ def _by_judge(verdicts: "pl.DataFrame") -> "pl.DataFrame":
         parsing_accepted=_count(parses & accepted),
         broken_read=_count(~parses & read),
         broken_accepted=_count(~parses & accepted),
-        gated_known=_count(~parses | read),
-        gated_accepted=_count(parses & accepted),
         wrong_read=_count(~passed & read),
         wrong_accepted=_count(~passed & accepted),
         right_read=_count(passed & read),

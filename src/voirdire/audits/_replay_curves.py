@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voirdire.audits._replay_counts import Arm, Counts, Reading, Replay, Successes
+from voirdire.audits._replay_rulings import three_over
 from voirdire.lines import CONFIDENCE
 from voirdire.stats.bootstrap import Resampling, draw, resampled_means
 from voirdire.stats.passk import pass_table, saturation_ceiling
-from voirdire.stats.proportion import rule_of_three
 from voirdire.stats.quantiles import t_critical
 
 Vector = NDArray[np.float64]
@@ -134,7 +134,7 @@ def difference(
     ]
     mean, reach = _t_interval(moved)
     still = np.asarray(np.abs(moved).max(axis=0) == 0)
-    reach = np.where(still, rule_of_three(len(shared)), reach)
+    reach = np.where(still, three_over(len(shared)), reach)
     none = np.full(len(chosen), np.nan)
     return Difference(
         base=base,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voirdire.audits._replay_counts import Arm, Reading, Replay
-from voirdire.audits._replay_rulings import above, percent
+from voirdire.audits._replay_rulings import above, percent, three_over
 from voirdire.blocks import Block, Cell, TableBlock
 from voirdire.lines import BROKEN_ACCEPTED, CASES_FOR_GENERAL, PARSING_ACCEPTED
 from voirdire.model import Estimate, Finding, FindingKind, Ruling
@@ -46,7 +46,7 @@ class Gate:
 
 
 def gate_of(replay: Replay, arm: Arm, judge: str) -> Gate:
-    """Return what a judge accepted in one arm. `cost`: the fall of its Pass@1 by the gate."""
+    """Return what a judge accepted in one arm. `cost`: the fall of its Pass@1 by the gate, over samples with a verdict."""
     judged, gated = (replay.successes(arm, reading, judge).rate for reading in (Reading.JUDGE, Reading.GATED))
     return Gate(
         arm=arm,
@@ -90,7 +90,7 @@ def ratio_over_problems(hits: NDArray[np.float64], of: NDArray[np.float64]) -> E
     residuals = hits - value * of
     error = float(np.sqrt((residuals @ residuals) * problems / (problems - 1)) / of.sum())
     if error == 0:
-        bound = 3 / problems
+        bound = three_over(problems)
         low, high = max(0.0, value - bound), min(1.0, value + bound)
         return replace(
             plain,
@@ -286,6 +286,6 @@ def _missing(replay: Replay, judge: str) -> list[TableBlock]:
             title=f"Answers that {judge} did not give",
             columns=("checkpoint", "pass", "reason", "samples", "of them parsing"),
             rows=[[*row] for row in counted.iter_rows()],
-            note="A missing answer counts neither as accepted nor as refused; what does not parse is refused by the gate all the same.",
+            note="A missing answer counts neither as accepted nor as refused, with the gate as without it: both are over the same samples.",
         )
     ]

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voirdire.audits._replay_counts import Arm, Reading, Replay
-from voirdire.audits._replay_rulings import counted, percent, ruled
+from voirdire.audits._replay_rulings import counted, percent, ruled, three_over
 from voirdire.blocks import Block, Cell, TableBlock, TextBlock
-from voirdire.lines import PARSE_CHANGE
+from voirdire.lines import EXECUTION_CREDIT, PARSE_CHANGE
 from voirdire.model import Estimate, Finding, FindingKind, Ruling
+from voirdire.stats.equivalence import unmoved_units_needed
 from voirdire.stats.paired import paired_mean
-from voirdire.stats.proportion import rule_of_three
+from voirdire.stats.proportion import clopper_pearson
 from voirdire.stats.shares import mean_share
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def share_change(earlier: NDArray[np.float64], later: NDArray[np.float64]) -> Es
     estimate = paired_mean(moved, span=1.0, unit="problems")
     if np.any(moved):
         return estimate
-    bound = rule_of_three(len(moved))
+    bound = three_over(len(moved))
     return replace(estimate, low=-bound, high=bound, note="no problem's share changed: 3/N is the bound")
 
 
@@ -297,7 +298,10 @@ def _changed(replay: Replay, base: Arm, variant: Arm, estimate: Estimate) -> Fin
 
 
 def _harness(replay: Replay) -> list[Finding]:
-    """Return whether any sample that does not parse has execution credit, which would be a fault of the harness."""
+    """Return whether any sample that does not parse has execution credit, which would be a fault of the harness.
+
+    One with credit is a fault. None: it holds where the 90 % interval lies inside the margin, else it is unresolved.
+    """
     import polars as pl
 
     if not replay.executed:
@@ -305,11 +309,8 @@ def _harness(replay: Replay) -> list[Finding]:
     run = replay.samples.filter(~pl.col("parses") & pl.col("truth_passed").is_not_null())
     credited = sum(replay.total(arm, "broken_passed") for arm in replay.arms)
     examples = _credited(run) if credited else []
-    bound = (
-        f" At most {percent(rule_of_three(run.height), 4)} could have it at 95 %."
-        if run.height and not credited
-        else ""
-    )
+    share = clopper_pearson(credited, run.height, unit="samples") if run.height else None
+    ruling, why = _harness_ruled(share)
     verb = "has" if credited == 1 else "have"
     said = f"{credited:,} {verb}" if credited else "none has"
     broken = f"{counted(run.height, 'executed sample')} that {'does' if run.height == 1 else 'do'} not parse"
@@ -321,11 +322,32 @@ def _harness(replay: Replay) -> list[Finding]:
             name="execution_check",
             subject=counted(run.height, "sample"),
             judge=SAMPLES,
-            sentence=f"Of {broken} {said} execution credit.{bound}" if run.height else unchecked,
-            ruling=Ruling.LEAKS if credited else Ruling.HOLDS if run.height else None,
+            sentence=f"Of {broken} {said} execution credit{why}." if run.height else unchecked,
+            ruling=ruling,
+            estimate=share,
+            line=EXECUTION_CREDIT if share else None,
+            settles=_settles(run.height) if ruling is Ruling.UNRESOLVED else "",
             blocks=(_check_note(), *examples),
         )
     ]
+
+
+def _harness_ruled(share: Estimate | None) -> tuple[Ruling | None, str]:
+    """Return the ruling on the share with credit, and what the sentence says after it; None where nothing was run."""
+    if share is None or share.inner_high is None:
+        return None, ""
+    if share.value:
+        return Ruling.LEAKS, ""
+    could = f": at most {percent(share.inner_high, 4)} could have it at 95 %"
+    if share.inner_high < (EXECUTION_CREDIT.margin or 0.0):
+        return Ruling.HOLDS, could
+    return Ruling.UNRESOLVED, f"{could}, and {_settles(share.n)}"
+
+
+def _settles(have: int) -> str:
+    """Return how many more samples without credit would put the 90 % interval inside the margin."""
+    needed = unmoved_units_needed(EXECUTION_CREDIT.span or 1.0, EXECUTION_CREDIT.margin or 0.0)
+    return f"{counted(needed - have, 'more such sample')} without credit would settle it"
 
 
 def _check_note() -> TextBlock:

@@ -90,7 +90,7 @@ def _sentence(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn: Cur
         for reading in replay.readings(judge)
         if (one := drawn.get((worst, reading))) is not None
     ]
-    return f"Pass@k of {worst}, of which {percent(share)} parse: {', '.join(said)}."
+    return f"Pass@k of {worst}, of which {percent(share)} parse: {', '.join(said) or 'no sample of it has an answer'}."
 
 
 def _four_readings(replay: Replay, judge: str | None, arms: Sequence[Arm], drawn: Curves) -> TableBlock:

@@ -72,6 +72,15 @@ def above(estimate: Estimate, line: Line) -> Ruling:
     return Ruling.HOLDS if high < line.null + (line.margin or 0.0) else Ruling.UNRESOLVED
 
 
+def three_over(n: int) -> float:
+    """Return 3 / n, at most 1: the bound shown where none of `n` >= 1 units differs.
+
+    The rule of three, an approximation from above of the exact 1 - 0.05**(1 / n) at 95 %. Hanley and Lippman-Hand 1983,
+    doi:10.1001/jama.1983.03330370053031.
+    """
+    return min(1.0, 3 / n)
+
+
 def percent(share: float | None, digits: int = 2) -> str:
     """Return a share in percent, or 'unknown'."""
     return "unknown" if share is None else f"{100 * share:.{digits}f} %"

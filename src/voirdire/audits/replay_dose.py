@@ -248,8 +248,7 @@ def _figures(found: Sequence[Level]) -> list[FigureBlock]:
         rows.append({"x": one.dose, "y": one.parsing, "group": "parse share"})
         rows += [
             {"x": one.dose, "y": float(one.judged[k - 1]), "group": f"Pass@{k} by the judge"}
-            for k in sorted({1, most})
-            if k
+            for k in (sorted({1, most}) if most else ())
         ]
     return [
         FigureBlock(

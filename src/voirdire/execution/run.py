@@ -46,6 +46,9 @@ ATTEMPTS = 2
 EXCLUDED = "the task is excluded: "
 """Begins the error of a sample that was not run because its task cannot be scored."""
 
+BLANK = "there is nothing to parse"
+"""The error of a sample that is empty or white space."""
+
 GRACE_SECONDS = 60.0
 """Beyond a sample's own limits, before a worker that does not answer is given up."""
 
@@ -286,6 +289,8 @@ class _Run:
                 reason = self._why_not(sample)
                 if reason:
                     yield _not_run(sample, reason)
+                elif _is_blank(sample.code):
+                    yield self._unparsable(sample)
                 else:
                     self._enqueue(sample)
             if exhausted and not self._pending:
@@ -300,6 +305,17 @@ class _Run:
         if sample.task_id not in self._orders:
             return f"there is no task '{sample.task_id}'"
         return ""
+
+    def _unparsable(self, sample: Sample) -> Result:
+        """Return the result of a sample without a character of code, which no language's parser need be asked about."""
+        total = self._tasks[sample.task_id].total or 0
+        truth = GroundTruth(
+            source=TruthSource.TESTS,
+            status=TruthStatus.UNPARSABLE,
+            groups={"tests": TestGroup(0, total)},
+            isolation=str(self._pool.isolation),
+        )
+        return Result(sample.sample_id, sample.task_id, sample.system, truth, error=BLANK)
 
     def _enqueue(self, sample: Sample) -> None:
         self._number += 1
@@ -386,6 +402,10 @@ class _Run:
             wall_seconds=float(data["wall"]),
             defined=tuple(data["defined"]),
         )
+
+
+def _is_blank(code: str) -> bool:
+    return not code.removeprefix("\ufeff").strip()
 
 
 def _not_run(sample: Sample, reason: str) -> Result:

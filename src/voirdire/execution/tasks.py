@@ -98,6 +98,18 @@ class Sample:
     code: str
 
 
+MOST: Mapping[str, int] = {
+    "cpu_seconds": 86_400,
+    "wall_seconds": 604_800,
+    "memory_mb": 4_194_304,
+    "processes": 32_768,
+    "file_mb": 1_048_576,
+    "output_bytes": 1 << 30,
+    "open_files": 1_048_576,
+}
+"""What a limit may be at most: a day of CPU, a week, 4 TB of memory; more is a slip, and kernels do not take it."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one sample may use.
@@ -116,9 +128,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:
+            most = MOST[name]
+            if not 0 < value <= most:
                 raise UsageError(
-                    f"the limit {name} must be above zero, not {value}", hint="leave it out for the default"
+                    f"the limit {name} must be above zero and at most {most:,}, not {value:,}",
+                    hint="leave it out for the default",
                 )
 
 

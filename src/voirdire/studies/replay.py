@@ -201,7 +201,7 @@ async def examine_replay(judges: Sequence[Judge], prepared: Prepared, asker: Ask
         examination=Examination(
             title="Is the judge reading code or style?",
             judges=list(identities.values()),
-            findings=_by_judge(findings, identities),
+            findings=_by_judge(_addressed(findings, counted.judges), identities),
             account=asker.account,
             notes=_notes(prepared),
         ),
@@ -265,6 +265,16 @@ def _samples_identity(prepared: Prepared) -> Identity:
             )
             digest.update(sample.code.encode("utf-8", "surrogatepass"))
     return Identity("The samples, whoever judges them", {"samples_sha256": digest.hexdigest()})
+
+
+def _addressed(findings: Sequence[Finding], judges: Sequence[str]) -> list[Finding]:
+    """Return the findings, those about one of several judges with its name before their sentence."""
+    if len(judges) < 2:
+        return list(findings)
+    return [
+        replace(one, sentence=f"{one.judge}: {one.sentence}") if one.judge in judges else one
+        for one in findings
+    ]
 
 
 def _by_judge(findings: Sequence[Finding], identities: Mapping[str, Identity]) -> list[Finding]:
