@@ -79,6 +79,31 @@ def test_a_missing_answer_is_none_and_never_zero(reward: GatedReward) -> None:
     assert reward.missing == 1
 
 
+def test_a_batch_without_any_answer_is_said_once_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "says_yes.py"
+    path.write_text("def judge(problem, candidate):\n    return 'yes'\n")
+    made = gated(f"{path}:judge")
+    try:
+        with pytest.warns(UserWarning, match="no reward for any of 2 completions: not one of 1, 0"):
+            assert made(["p"] * 2, [GOOD, BAD], gold=[GOOD] * 2) == [None, None]
+        assert made(["p"], ["x = 3"], gold=[GOOD]) == [None]
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize(
+    ("returned", "value"), [("1", 1.0), ("0", 0.0), ("True", 1.0), ("0.0", 0.0), ("'1'", 1.0)]
+)
+def test_a_function_may_return_one_and_zero_as_numbers(tmp_path: Path, returned: str, value: float) -> None:
+    path = tmp_path / "plain.py"
+    path.write_text(f"def judge(problem, candidate):\n    return {returned}\n")
+    made = gated(f"{path}:judge")
+    try:
+        assert made(["p"], [GOOD], gold=[GOOD]) == [value]
+    finally:
+        made.close()
+
+
 def test_it_works_inside_a_running_loop(reward: GatedReward) -> None:
     async def train() -> list[float | None]:
         return reward(["p"], [GOOD], gold=[GOOD])

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,43 @@ def run_all(real: Real, journal: Journal) -> tuple[list[Row], Mapping[str, str]]
     return journal.finish(finished=True), calibration.excluded
 
 
+def without_prelude(real: Real, rows: Sequence[Row]) -> list[Row]:
+    """Run the samples that passed once more, without what their source put before them, and return the results."""
+    passed = {(row["system"], row["task_id"], row["sample"]) for row in rows if row["passed"] is True}
+    sets = [
+        replace(
+            one,
+            samples=[
+                sample for sample in one.samples if (sample.system, sample.task, sample.number) in passed
+            ],
+        )
+        for one in real.sets
+    ]
+    options = RunOptions(renamed=False, calibrate=False)
+    calibration = calibrated(real.tasks, options)
+    with Parsers() as parsers:
+        return list(run_rows(sets, real.tasks, options, calibration=calibration, parsers=parsers))
+
+
+def prelude_note(rows: Sequence[Row], bare: Sequence[Row]) -> str:
+    """Say what stands before every program and what it changes. `bare`: what `without_prelude` gave for `rows`."""
+    lost = [row for row in bare if row["passed"] is not True]
+    changed = []
+    for system in sorted({str(row["system"]) for row in lost}):
+        known = [row for row in rows if row["system"] == system and row["passed"] is not None]
+        passed = sum(row["passed"] is True for row in known)
+        less = sum(row["system"] == system for row in lost)
+        changed.append(
+            f"{system} {passed / len(known):.4f} to {(passed - less) / len(known):.4f} ({less} {'program' if less == 1 else 'programs'})"
+        )
+    imports = "; ".join(f"`{line}`" for line in PRELUDE.splitlines())
+    return (
+        f"Before every program stand the imports that its source put there: {imports}. `voirdire execute` puts nothing before a program "
+        f"unless `--prelude FILE` says so: without them {len(lost):,} of the {len(bare):,} programs that pass do not, for want of a name, and "
+        f"shares of passing programs fall from {'; '.join(changed)}; the other systems stay."
+    )
+
+
 def references(folder: Path) -> str:
     """Run the reference solutions of both sets and return how many pass."""
     said = []
@@ -131,8 +168,8 @@ def references(folder: Path) -> str:
 # --- what was found -----------------------------------------------------------------------------------
 
 
-def section(real: Real, rows: Sequence[Row], excluded: Mapping[str, str], said: str) -> str:
-    """Return the section of docs/findings.md."""
+def section(real: Real, rows: Sequence[Row], excluded: Mapping[str, str], said: str, prelude: str) -> str:
+    """Return the section of docs/findings.md. `said`: of the references; `prelude`: what `prelude_note` gives."""
     by_system: dict[str, list[Row]] = {}
     for row in rows:
         by_system.setdefault(str(row["system"]), []).append(row)
@@ -148,6 +185,8 @@ def section(real: Real, rows: Sequence[Row], excluded: Mapping[str, str], said: 
         f"those recorded with the sets{_examples(differ)}; what parses differs for {len(parse_differ)}. Intervals are 95 %: Wilson's for",
         "shares of single programs, over problems where there are several samples of each. `python -m tools.real_samples FOLDER --write`",
         f"repeats it. {_beside(rows)}",
+        "",
+        prelude,
         "",
         "| system | programs | not parsing | Pass@1 | published |",
         "| --- | --- | --- | --- | --- |",
@@ -244,7 +283,8 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     real = read(given.folder)
     rows, excluded = run_all(real, Journal.at(given.results))
-    text = section(real, rows, excluded, references(given.folder))
+    note = prelude_note(rows, without_prelude(real, rows))
+    text = section(real, rows, excluded, references(given.folder), note)
     print(text)
     if given.write:
         FINDINGS.write_text(written(FINDINGS.read_text(encoding="utf-8"), text), encoding="utf-8")

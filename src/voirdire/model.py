@@ -159,7 +159,8 @@ class CodeTask:
 
     `prompt`: the text asked (for function tasks the code that a completion continues). `tests`: in the form that
     `style` names. `entry_point` None: nothing is called by name. `setup`: code run before candidate and tests.
-    `reference`: a whole program; None: there is none, and the task cannot be calibrated.
+    `reference`: a whole program; None: there is none, and the task cannot be calibrated. `fault`: what is wrong with it
+    in its file; where that does not say `kept`, it cannot be scored.
     """
 
     id: str
@@ -170,6 +171,7 @@ class CodeTask:
     reference: str | None = None
     setup: str = ""
     language: str = "python"
+    fault: FileFault | None = None
 
 
 @dataclass(frozen=True)

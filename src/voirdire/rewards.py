@@ -14,6 +14,8 @@ import asyncio
 import atexit
 import tempfile
 import threading
+import warnings
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -89,7 +91,8 @@ class GatedReward:
     """What `gated` returns. `close` ends its judge and its thread; so does the end of the process.
 
     `refused`, `asked` and `missing` count completions until now: those the gate refused, those put to the judge, and
-    those of them without a readable answer.
+    those of them without a readable answer. The first batch of which no answer can be read gives a UserWarning that
+    names the commonest reason.
     """
 
     def __init__(
@@ -117,7 +120,8 @@ class GatedReward:
         self._ledger = ledger or Path(self._folder.name if self._folder else "") / "ledger.sqlite"
         self._parsers: Parsers | None = None
         self._asker: Asker | None = None
-        self._closed = False
+        self._closed = self._warned = False
+        self._reasons: list[str] = []
         atexit.register(self.close)
 
     def __call__(
@@ -144,6 +148,8 @@ class GatedReward:
             rewards[place] = value
             self.missing += value is None
         self.asked += len(asked)
+        if asked and all(rewards[place] is None for place in open_places):
+            self._warn(len(asked))
         return rewards
 
     def close(self) -> None:
@@ -161,6 +167,18 @@ class GatedReward:
             self._folder.cleanup()
 
     # --- inside
+
+    def _warn(self, asked: int) -> None:
+        """Say once that a whole batch was put to the judge and no answer could be read, and the commonest reason."""
+        if self._warned:
+            return
+        self._warned = True
+        reason, times = Counter(self._reasons).most_common(1)[0]
+        warnings.warn(
+            f"the judge gave no reward for any of {asked} completions: {reason} ({times})",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _column(self, name: str | None, columns: dict[str, Any], instead: Sequence[Text]) -> Sequence[Text]:
         if name is None:
@@ -217,7 +235,9 @@ class GatedReward:
             for place, (problem, gold, code) in enumerate(candidates)
         ]
         verdicts = await self._asker.ask([Call(self._judge, self._judge.render(item)) for item in items])
-        return [accepted(verdict[0])[0] for verdict in verdicts]
+        said = [accepted(verdict[0]) for verdict in verdicts]
+        self._reasons = [reason or "missing" for value, reason in said if value is None]
+        return [value for value, _ in said]
 
     def _new_asker(self) -> Asker:
         from voirdire.engine.ask import Asker

@@ -346,3 +346,130 @@ def test_a_task_near_the_limit_says_which_option_takes_it_in(
     shown = capsys.readouterr().out
     assert "excluded: HumanEval/0: its reference is near the limit: it used 0." in shown
     assert "comes in with a higher --cpu" in shown
+
+
+RIGHT = PROGRAMS["right"]
+OUTPUT_BEHIND = f"Here it is:\n```python\n{RIGHT}```\nIt prints:\n```text\n>>> f0(1)\n```\n"
+
+
+def run_rows(folder: Path, rows: Sequence[object], *more: str) -> list[dict[str, object]]:
+    """Run samples as they stand in `rows` and return what was written of them."""
+    out = folder / "r.jsonl"
+    out.unlink(missing_ok=True)
+    words = ["execute", str(tasks_file(folder)), f"base={lines(folder / 'samples.jsonl', rows)}"]
+    words += ["--out", str(out), "--isolation", "process", "--unsafe", "--workers", "1", "--no-calibrate"]
+    assert cli.run([*words, *more]) == cli.FINE
+    return rows_of(out)
+
+
+def test_an_answer_without_a_fence_is_its_own_code_and_prose_or_nothing_does_not_parse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [RIGHT, "I cannot solve this.", " \n ", "", f"```python\n{RIGHT}```\n"]
+    found = run_rows(tmp_path, [{"task_id": "HumanEval/0", "answer": answer} for answer in answers])
+    assert [row["status"] for row in found] == ["passed", *["unparsable"] * 3, "passed"]
+    assert [row["solution"] for row in found] == [*answers[:4], RIGHT]
+    assert [row["reading"] for row in found] == [*["the whole answer"] * 4, "last fenced block"]
+    assert "4 samples have no fenced block: the whole answer is taken for the code" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("reading", "status"),
+    [("last", "unparsable"), ("last-tagged", "passed"), ("any", "passed"), ("first", "passed")],
+)
+def test_the_reading_of_answers_can_be_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reading: str, status: str
+) -> None:
+    rows = [
+        {"task_id": "HumanEval/0", "answer": OUTPUT_BEHIND},
+        {"task_id": "HumanEval/0", "code": RIGHT},
+    ]
+    found = run_rows(tmp_path, rows, "--reading", reading)
+    assert [row["status"] for row in found] == [status, "passed"]
+    said = "1 sample has a later block in another language: --reading last-tagged"
+    assert (said in capsys.readouterr().out) is (reading == "last")
+
+
+@pytest.mark.parametrize("first", ["solution", "completion", "code", "answer"])
+def test_the_form_is_that_of_each_row(tmp_path: Path, first: str) -> None:
+    texts = {"solution": RIGHT, "completion": "    return x\n", "code": RIGHT, "answer": f"```\n{RIGHT}```"}
+    names = [first, *(name for name in texts if name != first)]
+    found = run_rows(tmp_path, [{"task_id": "HumanEval/0", name: texts[name]} for name in names])
+    assert [row["status"] for row in found] == ["passed"] * 4
+
+
+def test_a_task_without_reference_is_excluded_and_named_or_runs_uncalibrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, samples = tasks_file(tmp_path), []
+    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    del rows[0]["canonical_solution"]
+    for row in rows[:2]:
+        name = row["entry_point"]
+        samples.append({"task_id": row["task_id"], "solution": f"def {name}(x):\n    return x\n"})
+    words = ["execute", str(lines(tasks, rows)), f"base={lines(tmp_path / 's.jsonl', samples)}"]
+    words += ["--isolation", "process", "--unsafe", "--workers", "1"]
+    assert cli.run([*words, "--out", str(tmp_path / "a.jsonl")]) == cli.FINE
+    shown = capsys.readouterr().out
+    assert "excluded: HumanEval/0: no reference to calibrate with; --no-calibrate runs it" in shown
+    assert [row["status"] for row in rows_by_task(tmp_path / "a.jsonl")] == ["not_run", "passed"]
+    assert cli.run([*words, "--out", str(tmp_path / "b.jsonl"), "--no-calibrate"]) == cli.FINE
+    assert [row["status"] for row in rows_by_task(tmp_path / "b.jsonl")] == ["passed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("test", "end", "status"),
+    [("", "they are equal", "passed"), ("def check(candidate):\n    pass\n", "they differ", "not_run")],
+)
+def test_a_task_that_stands_twice_stops_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], test: str, end: str, status: str
+) -> None:
+    tasks = tasks_file(tmp_path)
+    rows = [json.loads(line) for line in tasks.read_text().splitlines()]
+    lines(tasks, [*rows, {**rows[0], "test": test or rows[0]["test"]}])
+    samples = [
+        {"task_id": row["task_id"], "solution": f"def {row['entry_point']}(x):\n    return x\n"}
+        for row in rows[:2]
+    ]
+    words = ["execute", str(tasks), f"base={lines(tmp_path / 's.jsonl', samples)}"]
+    words += ["--isolation", "process", "--unsafe", "--workers", "1", "--no-calibrate"]
+    assert cli.run([*words, "--out", str(tmp_path / "r.jsonl")]) == cli.FINE
+    shown = capsys.readouterr().out
+    assert (
+        f"task HumanEval/0: the task stands twice in {tasks.name}, on lines 1 and {len(rows) + 1}, and {end}"
+        in shown
+    )
+    assert [row["status"] for row in rows_by_task(tmp_path / "r.jsonl")] == [status, "passed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--cpu", "inf"], "the limit cpu_seconds must be above zero and at most 86,400, not inf"),
+        (["--wall", "inf"], "the limit wall_seconds must be above zero and at most 604,800, not inf"),
+        (["--memory", "99999999999999"], "the limit memory_mb must be above zero and at most 4,194,304"),
+        (["--out", "nodir/x.jsonl"], "nodir/x.jsonl: cannot be written: there is no such folder"),
+        (["--evalplus", "nodir/x.json"], "nodir/x.json: cannot be written"),
+        (["--isolation", "process"], "for trusted code only"),
+        (["--isolation", "container"], "the isolation 'container' cannot be had: no engine answers"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_said(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
+) -> None:
+    engine = tmp_path / "bin" / "docker"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\necho no engine answers >&2\nexit 1\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", str(engine.parent), prepend=os.pathsep)
+    start = ["execute", str(tasks_file(tmp_path)), f"base={samples_file(tmp_path)}"]
+    start += ["--out", str(tmp_path / "r.jsonl")]
+    assert cli.run([*start, *words]) == cli.USAGE
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert message in said.err
+    assert "runs the reference solutions" not in said.err

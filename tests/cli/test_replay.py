@@ -119,6 +119,34 @@ def test_recorded_verdicts_and_results_ask_and_run_nothing(tmp_path: Path) -> No
     assert frame.filter(pl.col("author") == "trained")["truth_passed"].null_count() == 6
 
 
+def test_a_judge_that_always_raises_ends_the_run_as_incomplete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge = tmp_path / "pj.py"
+    judge.write_text("def dead(problem, candidate):\n    raise RuntimeError('no')\n")
+    assert run(tmp_path, "--judge", f"{judge}:dead", "--limit", "1") == cli.INCOMPLETE
+    shown = capsys.readouterr().out
+    assert "partial: " in shown
+    assert "RuntimeError" in shown
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_verdict_file_with_a_row_twice_is_accounted_for_and_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"checkpoint": "base", "task": "HumanEval/0", "sample": 0, "value": 1}
+    one, two = (lines(tmp_path / name, [row, row]) for name in ("one.jsonl", "two.jsonl"))
+    assert run(tmp_path, "--verdicts", f"A={one}", "--verdicts", f"B={two}") == cli.FINE
+    shown = capsys.readouterr().out
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "one.jsonl, 1 duplicate: line 2: sample 0 of 'HumanEval/0' is on line 1" in shown
+    assert "one.jsonl, 1 duplicate" in page
+    assert (
+        "A: The judge accepts" in findings(tmp_path)["parse_gate: judge"] or "B: The judge accepts" in shown
+    )
+    assert "; 2 judges" in page
+
+
 def results_of(folder: Path, name: str, *, proof: str = "separate") -> Path:
     """Write results of one checkpoint as `execute` does: its first samples pass."""
     return lines(

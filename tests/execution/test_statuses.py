@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from typing import Any
 
 import pytest
 
@@ -255,3 +256,7 @@ def test_random_and_hashes_start_alike_in_every_run() -> None:
 def test_a_limit_must_be_above_zero(name: str) -> None:
     with pytest.raises(UsageError, match=name):
         Limits(**{name: 0})
+    absurds: tuple[Any, ...] = (float("inf"), float("nan"), 10**14)
+    for absurd in absurds:
+        with pytest.raises(UsageError, match=rf"the limit {name} must be above zero and at most [\d,]+, not"):
+            Limits(**{name: absurd})

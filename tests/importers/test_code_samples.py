@@ -25,7 +25,14 @@ def test_each_form_becomes_a_program(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "mine.jsonl", rows)
     tasks = {"t": CodeTask("t", "def f():\n", "", TestStyle.CHECK)}
     read = read_samples(path, tasks)
-    assert [one.code for one in read.samples] == ["x = 0\n", "def f():\n    pass\n", "out\n", "", "x = 4"]
+    assert [one.code for one in read.samples] == [
+        "x = 0\n",
+        "def f():\n    pass\n",
+        "out\n",
+        "no code",
+        "x = 4",
+    ]
+    assert [one.reading for one in read.samples] == ["", "", "last fenced block", "the whole answer", ""]
     assert [one.text for one in read.samples][2:] == [answer, "no code", "raw"]
     assert [one.number for one in read.samples] == [0, 1, 2, 3, 4]
     first = read_samples(path, tasks, reading=Reading.FIRST)

@@ -176,12 +176,28 @@ def test_a_file_without_samples_and_one_that_is_not_there(tmp_path: Path, tasks:
 
 def test_a_file_of_tasks_must_be_whole(tmp_path: Path) -> None:
     row = json.loads((FOLDER / "problems.jsonl").read_text().splitlines()[0])
-    with pytest.raises(DataError, match="stands twice"):
-        read_tasks(write_lines(tmp_path / "twice.jsonl", [row, row]))
     with pytest.raises(DataError, match="line 2: not JSON"):
         read_tasks(write_lines(tmp_path / "cut.jsonl", [row, '{"task_id": ']))
     with pytest.raises(DataError, match="line 1: there is no 'test'"):
         read_tasks(write_lines(tmp_path / "short.jsonl", [_without(row, "test")]))
+
+
+def test_a_task_that_stands_twice_is_named_with_its_lines(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (FOLDER / "problems.jsonl").read_text().splitlines()[:2]]
+    other = {**rows[0], "test": "def check(candidate):\n    pass\n"}
+    for doubles, kept in (([rows[0]], True), ([other], False), ([other, rows[0]], False)):
+        first, second = read_tasks(write_lines(tmp_path / "twice.jsonl", [*rows, *doubles]))
+        assert second.fault is None
+        assert first.fault is not None
+        assert first.fault.kept is kept
+        assert "lines 1 and 3" in first.fault.message
+
+
+def test_a_task_without_its_reference_is_read(tmp_path: Path) -> None:
+    row = json.loads((FOLDER / "problems.jsonl").read_text().splitlines()[0])
+    for bare in (_without(row, "canonical_solution"), {**row, "canonical_solution": None}):
+        (task,) = read_tasks(write_lines(tmp_path / "bare.jsonl", [bare]))
+        assert task.reference is None
 
 
 def _without(row: dict[str, str], key: str) -> dict[str, str]:

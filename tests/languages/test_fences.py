@@ -120,7 +120,6 @@ def test_without_any_block_the_whole_answer_is_the_code() -> None:
     fenced = extract("```\nout\n```\n", tags=PYTHON)
     assert fenced.taken(Reading.LAST) is Reading.LAST
     assert fenced.code(Reading.LAST_TAGGED) == ""
-    assert found.candidates(Reading.ANY) == ()
 
 
 def test_which_block_parses_is_not_known_without_a_parser() -> None:

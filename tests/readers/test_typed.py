@@ -6,7 +6,7 @@ import pytest
 from tests.readers._ask import BETTER, BOTH, LIST, PROCESS, SOLVED, only_reason
 from voirdire.errors import UsageError
 from voirdire.model import Reading
-from voirdire.questions import Question, Score
+from voirdire.questions import Choice, Question, Score
 from voirdire.readers import typed
 
 GRADE = Score("grade", "How good?", 0, 2)
@@ -63,6 +63,13 @@ def test_a_checklist_is_the_weighted_mean_of_its_items() -> None:
     assert read_one(LIST, extra).missing_because == "unknown checklist item: 'more'"
 
 
+@pytest.mark.parametrize(("data", "option"), [(1, "1"), (0, "0"), (1.0, "1"), (True, "1"), (False, "0")])
+def test_a_number_is_the_option_of_its_name_where_the_options_are_one_and_zero(
+    data: object, option: str
+) -> None:
+    assert read_one(Choice("accepts", "Is it right?", ("1", "0")), {"value": data}).value == option
+
+
 @pytest.mark.parametrize(
     ("question", "entry", "reason"),
     [
@@ -75,6 +82,8 @@ def test_a_checklist_is_the_weighted_mean_of_its_items() -> None:
         (PROCESS, {"value": True}, "wrong type: bool, not a number"),
         (PROCESS, {"value": "7"}, "wrong type: '7' is text, not a number"),
         (PROCESS, {"missing_because": "refusal"}, "refusal"),
+        (BETTER, {"value": 1}, "wrong type: int, not an option"),
+        (Choice("accepts", "Is it right?", ("1", "0")), {"value": 2}, "wrong type: int, not an option"),
         (BETTER, {"value": "third"}, "not an option: 'third'"),
         (SOLVED, {"probabilities": {"yes": 0.5}}, "wrong labels: 'solved' has the labels 'yes, no'"),
         (

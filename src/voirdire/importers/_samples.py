@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ from voirdire.model import (
 
 Tasks = Mapping[str, CodeTask]
 
+
+PROGRAM = ("code", "program")
+ANSWER = ("answer", "response", "output")
+"""Where plain samples have their whole program, or prose with fenced code."""
 
 _APPENDED = re.compile(
     r"(?:[-_]sanitized|[-_]calibrated)*(?:\.jsonl)?(?:_eval)?(?:_results)?(?:\.jsonl?)?(?:\.gz)?$"
@@ -146,6 +150,27 @@ class Gathering:
         raise NoAnswerError(f"there is no answer to '{candidate.task}'", hint="")
 
 
+def with_text(candidate: Candidate, row: Row, *, missing: str) -> Candidate:
+    """Return the candidate with what its row holds: rows of one file may be programs, completions or answers.
+
+    Raises NoAnswerError with `missing` where the row has no text in any of these forms.
+    """
+    for keys, form in (
+        ((*PROGRAM, "solution"), "program"),
+        (("completion",), "completion"),
+        (ANSWER, "answer"),
+    ):
+        text = next((text for key in keys if (text := optional_text(row, key)) is not None), None)
+        if text is None:
+            continue
+        if form == "program":
+            return replace(candidate, program=text)
+        return (
+            replace(candidate, completion=text) if form == "completion" else replace(candidate, answer=text)
+        )
+    raise NoAnswerError(missing)
+
+
 def lines_of(path: Path, gathering: Gathering) -> Iterator[Row]:
     """Yield every line that holds a JSON object; what does not is noted with its number, and counted.
 
@@ -204,20 +229,41 @@ def rows_or_list(path: Path, gathering: Gathering) -> Iterator[Row]:
 
 
 def read_tasks(path: Path, read: Callable[[Row], CodeTask]) -> list[CodeTask]:
-    """Return the tasks of a file, all or none: DataError names the line that cannot be read, or an id used twice."""
+    """Return the tasks of a file; DataError names the line that cannot be read.
+
+    A task that stands twice is kept once, with a `fault` that names both lines: one that says `kept` where the two are
+    equal, else one of a task that cannot be scored.
+    """
     gathering = Gathering(path, None)
     found: dict[str, CodeTask] = {}
+    lines: dict[str, int] = {}
     for row in rows_or_list(path, gathering):
         task = read(row)
-        if task.id in found:
-            raise row.wrong(f"the task '{task.id}' stands twice", hint="keep one of the two")
-        found[task.id] = task
+        first = found.get(task.id)
+        lines.setdefault(task.id, row.line)
+        found[task.id] = task if first is None else _doubled(first, task, path, lines[task.id], row.line)
     if gathering.faults:
         fault = gathering.faults[0]
         raise DataError(f"{path}, {fault.where}: {fault.message}", hint="a file of tasks must be whole")
     if not found:
         raise DataError(f"{path}: no tasks in it", hint="give a file of tasks")
     return list(found.values())
+
+
+def _doubled(first: CodeTask, second: CodeTask, path: Path, line: int, other: int) -> CodeTask:
+    before = first.fault
+    equal = replace(first, fault=None) == second and (before is None or before.kept)
+    end = "they are equal: the first is kept" if equal else "they differ: keep one of the two"
+    message = f"the task stands twice in {path.name}, on lines {line} and {other}, and {end}"
+    if before is not None and not before.kept:
+        return first
+    return replace(first, fault=FileFault(f"line {other}", FileFaultKind.DUPLICATE, message, kept=equal))
+
+
+def optional_reference(row: Row, key: str, *, prompt: str = "") -> str | None:
+    """Return the reference solution behind its prompt; None where there is none, and the task cannot be calibrated."""
+    text = optional_text(row, key)
+    return f"{prompt}{text}" if text else None
 
 
 def optional_text(row: Row, key: str) -> str | None:

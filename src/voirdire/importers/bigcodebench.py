@@ -19,9 +19,11 @@ from voirdire.importers._samples import (
     document_of,
     first_object,
     lines_of,
+    optional_reference,
     optional_text,
     system_of,
     task_id,
+    with_text,
 )
 from voirdire.importers._samples import read_tasks as read_task_rows
 from voirdire.model import CodeTask, GroundTruth, SampleFile, TestGroup, TestStyle, TruthSource, TruthStatus
@@ -67,18 +69,13 @@ def _task(row: Row) -> CodeTask:
         tests=row.text("test"),
         style=TestStyle.UNITTEST,
         entry_point=row.text("entry_point"),
-        reference=prompt + row.text("canonical_solution"),
+        reference=optional_reference(row, "canonical_solution", prompt=prompt),
     )
 
 
 def _sample(row: Row, system: str) -> Candidate:
     task = task_id(row)
-    solution, completion = optional_text(row, "solution"), optional_text(row, "completion")
-    if solution is None and completion is None:
-        raise NoAnswerError(f"'{task}' has no solution")
-    return Candidate(
-        task, program=solution, completion=completion if solution is None else None, system=system
-    )
+    return with_text(Candidate(task, system=system), row, missing=f"'{task}' has no solution")
 
 
 def _read_results(path: Path, gathering: Gathering, system: str) -> None:

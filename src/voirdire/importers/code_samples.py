@@ -10,6 +10,8 @@ from pathlib import Path
 
 from voirdire.importers._json_lines import Row
 from voirdire.importers._samples import (
+    ANSWER,
+    PROGRAM,
     Candidate,
     Gathering,
     NoAnswerError,
@@ -26,8 +28,6 @@ from voirdire.importers._samples import (
 from voirdire.languages.fences import Reading
 from voirdire.model import GroundTruth, SampleFile, TestGroup, TruthSource, TruthStatus
 
-PROGRAM = ("code", "program")
-ANSWER = ("answer", "response", "output")
 TASK = ("task_id", "task")
 
 TIMED_OUT = ("timeout", "timed out", "killed")
@@ -59,7 +59,7 @@ def read_samples(
 
 def _sample(row: Row, system: str) -> Candidate:
     task = task_id(row, next((key for key in TASK if key in row.data), TASK[0]))
-    program, answer = _first(row, PROGRAM), _first(row, ANSWER)
+    program, answer = _first(row, (*PROGRAM, "solution")), _first(row, ANSWER)
     completion = optional_text(row, "completion")
     if program is None and answer is None and completion is None:
         raise NoAnswerError(f"'{task}' has no {', '.join((*PROGRAM, 'completion', *ANSWER))}")

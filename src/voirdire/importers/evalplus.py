@@ -23,6 +23,7 @@ from voirdire.importers._samples import (
     optional_text,
     system_of,
     task_id,
+    with_text,
 )
 from voirdire.model import FileFaultKind, GroundTruth, SampleFile, TestGroup, TruthSource, TruthStatus
 
@@ -58,16 +59,8 @@ def read_samples(path: Path, tasks: Tasks | None = None, *, system: str = "") ->
 
 def _sample(row: Row, system: str) -> Candidate:
     task = task_id(row)
-    solution, completion = optional_text(row, "solution"), optional_text(row, "completion")
-    if solution is None and completion is None:
-        raise NoAnswerError(f"'{task}' has neither solution nor completion")
-    return Candidate(
-        task,
-        program=solution,
-        completion=completion if solution is None else None,
-        number=optional_integer(row, ("sample",)),
-        system=system,
-    )
+    candidate = Candidate(task, number=optional_integer(row, ("sample",)), system=system)
+    return with_text(candidate, row, missing=f"'{task}' has neither solution nor completion, nor an answer")
 
 
 def _read_folder(path: Path, gathering: Gathering, system: str) -> None:

@@ -16,16 +16,17 @@ from voirdire.importers._json_lines import Row
 from voirdire.importers._samples import (
     Candidate,
     Gathering,
-    NoAnswerError,
     Tasks,
     first_object,
     lines_of,
     optional_flag,
     optional_integer,
+    optional_reference,
     optional_text,
     status_of,
     system_of,
     task_id,
+    with_text,
 )
 from voirdire.importers._samples import read_tasks as read_task_rows
 from voirdire.languages.language import language_named
@@ -70,7 +71,7 @@ def _task(row: Row) -> CodeTask:
             tests=tests,
             style=TestStyle.CHECK,
             entry_point=row.text("entry_point"),
-            reference=prompt + row.text("canonical_solution"),
+            reference=optional_reference(row, "canonical_solution", prompt=prompt),
         )
     called = _CALL.search(tests)
     if language == "go" and not _PACKAGE.search(prompt):
@@ -81,7 +82,7 @@ def _task(row: Row) -> CodeTask:
         tests="\n".join(part for part in (optional_text(row, "test_setup"), tests) if part),
         style=TestStyle.ASSERTS,
         entry_point=optional_text(row, "entry_point") or (called[1] if called else None),
-        reference=prompt + row.text("canonical_solution"),
+        reference=optional_reference(row, "canonical_solution", prompt=prompt),
         language=language,
     )
 
@@ -106,10 +107,11 @@ def _language(row: Row, name: str) -> str:
 def _sample(row: Row, system: str) -> Candidate:
     task = task_id(row)
     completion = optional_text(row, "completion")
-    if completion is None:
-        raise NoAnswerError(f"'{task}' has no completion")
     number = optional_integer(row, ("sample",))
-    return Candidate(task, completion=completion, number=number, system=system, truth=_truth(row))
+    candidate = Candidate(task, completion=completion, number=number, system=system, truth=_truth(row))
+    if completion is not None:
+        return candidate
+    return with_text(candidate, row, missing=f"'{task}' has no completion")
 
 
 def _truth(row: Row) -> GroundTruth | None:

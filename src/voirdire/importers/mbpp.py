@@ -5,11 +5,12 @@ function that the tests call: a sample that defines another one has missed the n
 """
 
 import ast
+import builtins
 from pathlib import Path
 
 from voirdire.errors import DataError
 from voirdire.importers._json_lines import Row
-from voirdire.importers._samples import first_object, optional_text, task_id
+from voirdire.importers._samples import first_object, optional_reference, optional_text, task_id
 from voirdire.importers._samples import read_tasks as read_task_rows
 from voirdire.languages import python
 from voirdire.model import CodeTask, TestStyle
@@ -43,20 +44,20 @@ def _as_function(row: Row) -> CodeTask:
         tests=row.text("test"),
         style=TestStyle.CHECK,
         entry_point=row.text("entry_point"),
-        reference=prompt + row.text("canonical_solution"),
+        reference=optional_reference(row, "canonical_solution", prompt=prompt),
     )
 
 
 def _with_assertions(row: Row) -> CodeTask:
     assertions = _texts(row, "test_list")
-    code = row.text("code")
+    code = optional_reference(row, "code")
     setup = "\n".join([*_texts(row, "test_imports"), optional_text(row, "test_setup_code") or ""]).strip()
     return CodeTask(
         id=task_id(row, prefix=PREFIX),
         prompt=row.text("text" if "text" in row.data else "prompt"),
         tests="\n".join(assertions) + "\n",
         style=TestStyle.ASSERTS,
-        entry_point=entry_point(code, assertions),
+        entry_point=entry_point(code, assertions) if code else _called_first(assertions),
         reference=code,
         setup=setup,
     )
@@ -66,15 +67,26 @@ def entry_point(code: str, assertions: list[str]) -> str | None:
     """Return the function of the reference solution that the assertions call first; None where there is none."""
     try:
         defined = set(python.defined_functions(code))
-        calls = [
-            node.func.id
-            for assertion in assertions
-            for node in ast.walk(python.tree_of(assertion))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        ]
+        return next((name for name in _calls(assertions) if name in defined), None)
     except DataError:
         return None
-    return next((name for name in calls if name in defined), None)
+
+
+def _called_first(assertions: list[str]) -> str | None:
+    """Return the first called name that is none of Python's own; None where there is none."""
+    try:
+        return next((name for name in _calls(assertions) if not hasattr(builtins, name)), None)
+    except DataError:
+        return None
+
+
+def _calls(assertions: list[str]) -> list[str]:
+    return [
+        node.func.id
+        for assertion in assertions
+        for node in ast.walk(python.tree_of(assertion))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
 
 
 def _texts(row: Row, key: str) -> list[str]:

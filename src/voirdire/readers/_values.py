@@ -18,7 +18,7 @@ def value_of(question: Question, data: object, *, integers: bool) -> float | str
     """Return the value that `data` (from JSON) states for the question; Unreadable where it states none.
 
     Score: a number in its range (`integers`: a whole one), or the name of a level. Predicate: true, false, 'yes',
-    'no' or P(yes) in [0, 1]. Choice: an option. Checklist: a table of predicates by item, or a number in [0, 1].
+    'no' or P(yes) in [0, 1]. Choice: an option; where the options are '1' and '0', also 1, 0, true and false. Checklist: a table of predicates by item, or a number in [0, 1].
     """
     if data is None:
         raise Unreadable(f"null: '{question.id}' has no value")
@@ -95,6 +95,8 @@ def _share(data: object) -> float:
 
 
 def _option(question: Choice, data: object) -> str:
+    if isinstance(data, bool | int | float) and data in (0, 1) and set(question.options) == {"0", "1"}:
+        return str(int(data))
     if not isinstance(data, str):
         raise Unreadable(f"wrong type: {type(data).__name__}, not an option")
     if data not in question.options:

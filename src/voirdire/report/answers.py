@@ -75,6 +75,8 @@ _BEARS: Mapping[str, frozenset[Use]] = {
     "injection": _ALL,
     "brackets": frozenset({Use.SCORE, Use.REWARD}),
     "parse_gate": frozenset({Use.SCORE, Use.REWARD}),
+    "parse_share": frozenset(),
+    "execution_check": frozenset(),
     "pass_at_k": frozenset({Use.SCORE, Use.RANKING}),
     "zero_pass": frozenset({Use.SCORE, Use.RANKING}),
     "reliability": frozenset({Use.SCORE}),

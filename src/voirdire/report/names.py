@@ -12,6 +12,9 @@ from voirdire.model import Examination, Identity, canonical_json
 from voirdire.report.numerals import counted, listing
 from voirdire.report.visible import one_line
 
+SAMPLES_ALONE = "samples_sha256"
+"""The field of what stands in the place of a judge in findings about samples, and is none."""
+
 NAMED_LIMIT = 3
 """With more judges than this the head of the page counts them."""
 
@@ -36,7 +39,8 @@ def examined_judges(examination: Examination) -> list[Examined]:
     """Return the judges as a reader counts them, those that no identity is known of last.
 
     Two identities are one judge where name and backend are the same and they are asked different questions: the same
-    question in two wordings is a comparison of two judges. Findings about several judges at once add none.
+    question in two wordings is a comparison of two judges. Findings about several judges at once add none, nor do those
+    about samples, whoever judged them.
     """
     known: list[list[Identity]] = []
     for identity in _distinct(examination):
@@ -68,6 +72,8 @@ def examined_judges(examination: Examination) -> list[Examined]:
 def judges_in_words(examination: Examination) -> str:
     """Return who was examined, for the head of the page: by name where they are few, else how many."""
     judges = examined_judges(examination)
+    if not judges:
+        return listing(list(judge_names(examination).values()))
     if len(judges) <= NAMED_LIMIT:
         return listing([judge.with_prompts for judge in judges])
     asked = [judge for judge in judges if not judge.recorded]
@@ -100,7 +106,8 @@ def called(judge: str, names: Mapping[str, str]) -> str:
 
 
 def _distinct(examination: Examination) -> list[Identity]:
-    return list({identity.fingerprint: identity for identity in examination.judges}.values())
+    judges = {identity.fingerprint: identity for identity in examination.judges}
+    return [identity for identity in judges.values() if SAMPLES_ALONE not in identity.fields]
 
 
 def _one_judge(members: list[Identity], identity: Identity) -> bool:

@@ -1,10 +1,10 @@
-"""Files of a replay: tasks, samples by checkpoint and pass, recorded verdicts, results of `voirdire execute`.
+"""Files of a replay: tasks, samples by checkpoint and pass, results of `voirdire execute`.
 
 Which importer reads a file is decided by how it begins; what could not be read is accounted for, line by line.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from voirdire import plugins
 from voirdire.errors import DataError, UsageError
-from voirdire.model import CodeTask, SampleFile
+from voirdire.model import CodeTask, FileFault, SampleFile
 from voirdire.studies._replay_run import run_notes
 from voirdire.studies._replay_table import Key, SampleSet, Truth, passed_apart
 
@@ -126,14 +126,17 @@ def account_of(read: SampleFile) -> tuple[str, ...]:
         lines.append(f"{name}, no sample: {_first_of(read.without_samples)}")
     for kind in dict.fromkeys(fault.kind for fault in read.faults):
         faults = [fault for fault in read.faults if fault.kind is kind]
-        said = "; ".join(f"{fault.where}: {fault.message}" for fault in faults[:FAULTS_SHOWN])
-        others = faults[FAULTS_SHOWN:]
         if faults[0].kept:  # nothing is lost with them, and there may be as many as samples
-            kept, more = " (kept)", f"; and {len(others):,} more" if others else ""
+            lines.append(f"{name}, {kind.value} (kept): {len(faults):,}, the first on {faults[0].where}")
         else:
-            kept, more = "", _places([fault.where for fault in others])
-        lines.append(f"{name}, {kind.value}{kept}: {said}{more}")
+            lines.append(f"{name}, {kind.value}: {named_faults(faults)}")
     return tuple(lines)
+
+
+def named_faults(faults: Sequence[FileFault]) -> str:
+    """Return the first faults in full, and the places of the others."""
+    said = "; ".join(f"{fault.where}: {fault.message}" for fault in faults[:FAULTS_SHOWN])
+    return said + _places([fault.where for fault in faults[FAULTS_SHOWN:]])
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -202,7 +205,6 @@ def _unpacked(file: BinaryIO, *, packed: bool) -> bytes:
 
 
 RESULT_COLUMNS = ("task_id", "sample", "status")
-VERDICT_COLUMNS = ("task", "sample", "value")
 
 
 def read_frame(path: Path) -> "pl.DataFrame":
@@ -268,80 +270,6 @@ def notes_of_results(path: Path) -> tuple[str, ...]:
     """Return what the page says of how the samples of a results file were run; () where the file does not say."""
     frame = read_frame(path)
     return run_notes(frame.iter_rows(named=True)) if "isolation" in frame.columns else ()
-
-
-def read_verdicts(path: Path, judge: str, sets: Sequence[SampleSet]) -> "pl.DataFrame":
-    """Return recorded verdicts with the columns that a replay joins: value 1, 0 or missing with its reason.
-
-    The file has `task` (or `task_id`), `sample` and `value` (or `verdict`): 1, 0, true, false, null; besides
-    `checkpoint` (or `author`) and `pass` where there are several sets, `judge`, `missing_because`.
-    """
-    import polars as pl
-
-    frame = read_frame(path).rename(
-        {"task_id": "task", "verdict": "value", "checkpoint": "author"}, strict=False
-    )
-    _require(frame, VERDICT_COLUMNS, path)
-    frame = _with_sets(frame, sets, path)
-    if "judge" not in frame.columns or judge:
-        frame = frame.with_columns(pl.lit(judge or path.stem).alias("judge"))
-    if "missing_because" not in frame.columns:
-        frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("missing_because"))
-    read = frame.select(
-        *(pl.col(name).cast(pl.String) for name in ("author", "pass", "task", "judge", "missing_because")),
-        pl.col("sample").cast(pl.Int64),
-        _value(frame.schema["value"]),
-    )
-    strange = read.filter((pl.col("value") != 0) & (pl.col("value") != 1))
-    if strange.height:
-        row = strange.row(0, named=True)
-        raise DataError(
-            f"{path}: task '{row['task']}', sample {row['sample']}: the verdict is {row['value']:g}",
-            hint="a verdict is 1, 0 or null with its reason in `missing_because`",
-        )
-    return read
-
-
-def _value(kind: "pl.DataType") -> "pl.Expr":
-    """Return the verdict as 1, 0 or null; a text that is neither is missing with the text as its reason."""
-    import polars as pl
-
-    if kind == pl.String:
-        return (
-            pl.col("value")
-            .replace_strict({"1": 1.0, "0": 0.0}, default=None, return_dtype=pl.Float64)
-            .alias("value")
-        )
-    return pl.col("value").cast(pl.Float64).alias("value")
-
-
-def _with_sets(frame: "pl.DataFrame", sets: Sequence[SampleSet], path: Path) -> "pl.DataFrame":
-    import polars as pl
-
-    known = {(one.author, one.run) for one in sets}
-    if "author" not in frame.columns:
-        if len({author for author, _ in known}) > 1:
-            raise DataError(
-                f"{path}: it does not say whose samples it judges", hint="add the column `checkpoint`"
-            )
-        frame = frame.with_columns(pl.lit(next(iter(known))[0]).alias("author"))
-    if "pass" not in frame.columns:
-        if len({run for _, run in known}) > 1:
-            raise DataError(f"{path}: it does not say in which pass", hint="add the column `pass`")
-        frame = frame.with_columns(pl.lit(next(iter(known))[1]).alias("pass"))
-    frame = frame.with_columns(pl.col("pass").cast(pl.String).fill_null(""))
-    named = frame.select("author", "pass").unique().iter_rows()
-    for author, run in named:
-        if (author, run) not in known:
-            raise DataError(
-                f"{path}: there are no samples of '{author}'" + (f" in pass '{run}'" if run else ""),
-                hint=f"checkpoints: {_listed(known)}",
-            )
-    return frame
-
-
-def _listed(known: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{author}@{run}" if run else author for author, run in sorted(known))
 
 
 def _require(frame: "pl.DataFrame", names: Sequence[str], path: Path) -> None:

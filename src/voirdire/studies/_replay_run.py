@@ -8,7 +8,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from voirdire.errors import DataError
 from voirdire.execution.calibrate import Calibration, calibrate
@@ -110,16 +110,26 @@ def calibrated(
     `sets` with `done` (see `row_key`): tasks of which no sample is left to run are left out; None: no task is.
     """
     wanted = tasks.keys() if sets is None else _tasks_left(sets, done)
-    ready = [as_task(task, options.prelude) for name, task in tasks.items() if name in wanted]
+    faulty = {
+        name: task.fault.message
+        for name, task in tasks.items()
+        if name in wanted and task.fault and not task.fault.kept
+    }
+    ready = [
+        as_task(task, options.prelude)
+        for name, task in tasks.items()
+        if name in wanted and name not in faulty
+    ]
     if not options.calibrate:
-        return Calibration(tasks=tuple(ready))
-    return calibrate(
+        return Calibration(tasks=tuple(ready), excluded=faulty)
+    found = calibrate(
         ready,
         limits=options.limits,
         isolation=options.isolation,
         workers=options.workers,
         unsafe=options.unsafe,
     )
+    return replace(found, excluded={**found.excluded, **faulty})
 
 
 def _tasks_left(sets: Sequence[SampleSet], done: frozenset[str]) -> set[str]:

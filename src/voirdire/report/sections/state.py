@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from voirdire.blocks import TableBlock
-from voirdire.model import Account, Examination
+from voirdire.model import Account, Examination, Ruling
 from voirdire.report.missing import missing_answers, not_asked
 from voirdire.report.names import examined_judges
 from voirdire.report.numerals import counted, dollars, duration, listing, share
@@ -67,9 +67,15 @@ def _facts(examination: Examination) -> Iterator[Fact]:
         yield Fact("Self-check", f"{passed} of {len(checks)}", remark, alert=passed < len(checks))
     else:
         yield Fact("Self-check", "not run", "nothing was asked that it could check")
-    ruled = [finding for finding in examination.findings if finding.ruling]
+    ruled = [
+        finding
+        for finding in examination.findings
+        if finding.ruling is not None and finding.ruling is not Ruling.UNRESOLVED
+    ]
     judges = counted(len(examined_judges(examination)), "judge")
-    yield Fact("Findings", f"{len(examination.findings):,}", f"{len(ruled):,} with a ruling; {judges}")
+    open_ = sum(finding.ruling is Ruling.UNRESOLVED for finding in examination.findings)
+    said = f"{len(ruled):,} with a ruling" + (f", {open_:,} unresolved" if open_ else "")
+    yield Fact("Findings", f"{len(examination.findings):,}", f"{said}; {judges}")
 
 
 def _fewer(account: Account) -> str:
