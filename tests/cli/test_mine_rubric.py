@@ -305,3 +305,8 @@ def test_the_validity_suite_clears_the_scripted_judge(
     assert rulings["rubric_solve_rate"] == "unresolved", "two systems say nothing"
     assert {one["planted"] for one in found["self_checks"]} == {"valid", "blind", "random"}
     assert "Scores of patches whose worth is known" in (out / "report.html").read_text("utf-8")
+
+
+def test_a_harness_without_any_score_is_said_so() -> None:
+    assert _summary([{"score": None}, {"score": None}]) == "no score, 2 missing"
+    assert _summary([{"score": 0.5}, {"score": None}]) == "mean 0.50 of 1 score, 1 missing"

@@ -126,6 +126,10 @@ def test_a_row_of_several_runs_gives_one_answer_each(tmp_path: Path) -> None:
         ({"label_chance": 0}, "column 'label_chance': a chance of 0"),
         ({"label_chance": 1.2}, "column 'label_chance': a chance of 1.2"),
         ({"f2p_passed": 3, "f2p_total": 2}, "line 2: 3 of 2 tests of FAIL_TO_PASS passed"),
+        (
+            {"passed": True, "f2p_passed": 0, "f2p_total": 2},
+            "line 2: the answer passed, but only 0 of 2 tests of FAIL_TO_PASS did",
+        ),
         ({"code": 5}, "column 'code': a text was expected"),
         ({"system": None}, "line 2: there is no column 'system'"),
         ({"task": ""}, "line 2: there is no column 'task'"),

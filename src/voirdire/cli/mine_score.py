@@ -144,5 +144,5 @@ def _grouped(rows: Sequence[Mapping[str, object]]) -> dict[str, list[Mapping[str
 def _summary(rows: Sequence[Mapping[str, object]]) -> str:
     values = [float(value) for row in rows if isinstance(value := row["score"], int | float)]
     missing = len(rows) - len(values)
-    mean = f"mean {sum(values) / len(values):.2f} of {some(len(values), 'score')}"
-    return f"{mean if values else 'no score'}{f', {missing:,} missing' if missing else ''}"
+    mean = f"mean {sum(values) / len(values):.2f} of {some(len(values), 'score')}" if values else "no score"
+    return f"{mean}{f', {missing:,} missing' if missing else ''}"

@@ -386,6 +386,12 @@ def _truth(record: _Record) -> Answer:
                 hint="a total is not smaller than what passed",
             )
     status, reason = _status(record, known), record.text("reason")
+    for name, (passed, total) in known.items():
+        if status is TruthStatus.PASSED and (passed or 0) < (total or 0):
+            raise DataError(
+                f"{record.path}, {record.place}: the answer passed, but only {passed} of {total} tests of {name} did",
+                hint="correct the status or the counts: one of them is wrong",
+            )
     return _truth_columns(status, known, reason)
 
 
