@@ -21,6 +21,7 @@ from tests.loopback.explorer import (
     turn_of,
 )
 from voirdire.cli import _main as cli
+from voirdire.cli.mine_score import _summary
 from voirdire.mining.attempts import read_attempts
 from voirdire.mining.checklists import read_checklists
 
