@@ -770,12 +770,14 @@ class _Watch:
         self._isolation = isolation
         self._listeners: list[socket.socket] = []
         self._bystander: subprocess.Popen[bytes] | None = None
+        self._older: frozenset[int] = frozenset()
         self.port = 0
 
     @contextlib.contextmanager
     def standing_by(self) -> Iterator[None]:
         """Have listeners and a process that nobody may touch."""
         self._listen()
+        self._older = frozenset(process_table.descendants(os.getpid()))
         self._bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         try:
             yield
@@ -811,10 +813,10 @@ class _Watch:
         return calls
 
     def survivors(self) -> int:
-        """Return how many processes there are beside those a worker consists of, and the worker's own."""
+        """Return how many processes came beside those that a worker consists of; what other tests left does not count."""
         ours = list(process_table.descendants(os.getpid()))
         assert self._bystander is not None
-        workers = [pid for pid in ours if pid != self._bystander.pid]
+        workers = [pid for pid in ours if pid != self._bystander.pid and pid not in self._older]
         fled = [pid for pid in _throwaway() if pid not in ours]
         return max(0, len(workers) - _OF_A_WORKER[self._isolation]) + len(fled)
 
