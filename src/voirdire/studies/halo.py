@@ -17,6 +17,7 @@ from voirdire.blocks import Cell, TableBlock
 from voirdire.engine.conclude import conclude
 from voirdire.errors import DataError, UsageError
 from voirdire.importers import code_samples, swe_bench, swe_bench_pro
+from voirdire.importers._samples import PROGRAM
 from voirdire.importers.verdict_tables import (
     joined,
     read_scores,
@@ -106,7 +107,7 @@ def _read(path: Path) -> Read:
 
 def _is_prose(head: str) -> bool:
     """Whether a file holds answers out of which the code is still to be taken."""
-    keys = (*code_samples.PROGRAM, "patch", "solution", "score", "value")
+    keys = (*PROGRAM, "patch", "solution", "score", "value")
     return code_samples.sniff(head) and not any(f'"{key}":' in head.partition("\n")[0] for key in keys)
 
 
